@@ -1,0 +1,2 @@
+//! The magpie command.
+fn main() {}
