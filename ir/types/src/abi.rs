@@ -1,0 +1,424 @@
+//! The table of runtime functions: the one place where compiler and runtime agree on a C call.
+//!
+//! A row gives the variant, the C symbol, the parameters and what comes back. The compiler emits
+//! calls from it, the runtime must export every row (its symbol table is an exhaustive match),
+//! and the C header is printed from it.
+//!
+//! Objects are passed as addresses of their header. "Consumes" means that the callee takes over
+//! one strong count; other objects are borrowed for the call. Results are owned.
+
+/// A machine type of the C ABI.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AbiType {
+    /// `bool`, one byte, 0 or 1.
+    Bool,
+    /// `int32_t` or `uint32_t`.
+    I32,
+    /// `int64_t` or `uint64_t`.
+    I64,
+    /// `float`.
+    F32,
+    /// `double`.
+    F64,
+    /// An address: an object header, a type info, an element, a C string.
+    Ptr,
+}
+
+/// How a runtime function gives its result back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AbiReturn {
+    /// Nothing.
+    Void,
+    /// Does not come back.
+    Never,
+    /// The value itself.
+    Value(AbiType),
+    /// `int32_t` 0 or -1. One more parameter `out_err` (`MpRtHeader**`) receives an owned error
+    /// object on failure. For `TResult<unit, E>`.
+    Status,
+    /// Like [`AbiReturn::Status`], with a parameter `out` before `out_err` that receives a value
+    /// of the given type on success. For `TResult<T, E>`.
+    StatusOut(AbiType),
+    /// `bool`: whether there is a value. One more parameter, the address of storage for it.
+    /// For `TOption<T>`.
+    Maybe,
+}
+
+macro_rules! runtime_functions {
+    ($($(#[$doc:meta])* $name:ident = $symbol:literal ($($param:ident: $ty:ident),*) -> $ret:expr;)*) => {
+        /// A function of the runtime's C ABI.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u16)]
+        pub enum RtFn { $($(#[$doc])* $name,)* }
+
+        impl RtFn {
+            /// Every function, in table order.
+            pub const ALL: &'static [RtFn] = &[$(RtFn::$name,)*];
+
+            /// The C symbol.
+            pub fn symbol(self) -> &'static str {
+                match self { $(RtFn::$name => $symbol,)* }
+            }
+
+            /// Parameter names and types, without the out parameters that [`AbiReturn`] adds.
+            pub fn params(self) -> &'static [(&'static str, AbiType)] {
+                match self { $(RtFn::$name => &[$((stringify!($param), AbiType::$ty)),*],)* }
+            }
+
+            /// How the result comes back.
+            pub fn ret(self) -> AbiReturn {
+                use AbiReturn::*;
+                use AbiType::*;
+                match self { $(RtFn::$name => $ret,)* }
+            }
+        }
+    };
+}
+
+runtime_functions! {
+    // Counted objects. Null is accepted by retain and release and does nothing.
+    /// A new object with zeroed payload and one strong count.
+    Alloc = "mp_rt_alloc"(info: Ptr) -> Value(Ptr);
+    /// One more strong count.
+    Retain = "mp_rt_retain"(obj: Ptr) -> Void;
+    /// One strong count less; drops at zero.
+    Release = "mp_rt_release"(obj: Ptr) -> Void;
+    /// A weak handle to the object; the strong count is consumed.
+    WeakDowngrade = "mp_rt_weak_downgrade"(obj: Ptr) -> Value(Ptr);
+    /// A strong count on the object of a weak handle, or null when it is gone.
+    WeakUpgrade = "mp_rt_weak_upgrade"(obj: Ptr) -> Value(Ptr);
+    /// One more weak count.
+    WeakRetain = "mp_rt_weak_retain"(obj: Ptr) -> Void;
+    /// One weak count less.
+    WeakRelease = "mp_rt_weak_release"(obj: Ptr) -> Void;
+    /// Retains every handle of a value in memory (a copy of it was made).
+    RetainValue = "mp_rt_retain_value"(info: Ptr, value: Ptr) -> Void;
+    /// Releases every handle of a value in memory.
+    ReleaseValue = "mp_rt_release_value"(info: Ptr, value: Ptr) -> Void;
+
+    // Panics: flush standard output, one line on standard error, exit code 101.
+    /// Panics with the text of a `Str`.
+    Panic = "mp_rt_panic"(msg: Ptr) -> Never;
+    /// Panics with a built-in message; `kind` is a [`PanicKind`], `place` a C string
+    /// `file:line:column` or null, `a` and `b` what the message shows (index and length).
+    PanicBuiltin = "mp_rt_panic_builtin"(kind: I32, place: Ptr, a: I64, b: I64) -> Never;
+
+    // Strings.
+    /// Consumes both.
+    StrConcat = "mp_rt_str_concat"(a: Ptr, b: Ptr) -> Value(Ptr);
+    /// Length in bytes.
+    StrLen = "mp_rt_str_len"(s: Ptr) -> Value(I64);
+    /// Same bytes.
+    StrEq = "mp_rt_str_eq"(a: Ptr, b: Ptr) -> Value(Bool);
+    /// Bytes `start .. end`; panics outside and off character boundaries.
+    StrSlice = "mp_rt_str_slice"(s: Ptr, start: I64, end: I64) -> Value(Ptr);
+    /// `Array<u8>` of the bytes; `info` describes `u8`.
+    StrBytes = "mp_rt_str_bytes"(s: Ptr, info: Ptr) -> Value(Ptr);
+    /// Decimal text to a number, or an owned `Str` that says why not.
+    StrParseI64 = "mp_rt_str_parse_i64"(s: Ptr) -> StatusOut(I64);
+    #[allow(missing_docs)]
+    StrParseU64 = "mp_rt_str_parse_u64"(s: Ptr) -> StatusOut(I64);
+    #[allow(missing_docs)]
+    StrParseF64 = "mp_rt_str_parse_f64"(s: Ptr) -> StatusOut(F64);
+    #[allow(missing_docs)]
+    StrParseBool = "mp_rt_str_parse_bool"(s: Ptr) -> StatusOut(Bool);
+    /// An empty builder.
+    SbNew = "mp_rt_sb_new"() -> Value(Ptr);
+    #[allow(missing_docs)]
+    SbAppendStr = "mp_rt_sb_append_str"(b: Ptr, s: Ptr) -> Void;
+    #[allow(missing_docs)]
+    SbAppendI64 = "mp_rt_sb_append_i64"(b: Ptr, v: I64) -> Void;
+    #[allow(missing_docs)]
+    SbAppendU64 = "mp_rt_sb_append_u64"(b: Ptr, v: I64) -> Void;
+    /// Shortest digits that read back, as Rust's `{}` prints.
+    SbAppendF64 = "mp_rt_sb_append_f64"(b: Ptr, v: F64) -> Void;
+    #[allow(missing_docs)]
+    SbAppendBool = "mp_rt_sb_append_bool"(b: Ptr, v: Bool) -> Void;
+    /// The text so far; consumes the builder.
+    SbBuild = "mp_rt_sb_build"(b: Ptr) -> Value(Ptr);
+
+    // Arrays. `info` describes the element. Elements are passed by address and are moved.
+    /// An empty array with room for `cap` elements (a negative `cap` panics).
+    ArrNew = "mp_rt_arr_new"(info: Ptr, cap: I64) -> Value(Ptr);
+    /// Appends; moves the element in.
+    ArrPush = "mp_rt_arr_push"(arr: Ptr, elem: Ptr) -> Void;
+    /// Removes the last element into the out storage.
+    ArrPop = "mp_rt_arr_pop"(arr: Ptr) -> Maybe;
+    /// A new array of elements `start .. end`, handles retained; panics outside.
+    ArrSlice = "mp_rt_arr_slice"(arr: Ptr, start: I64, end: I64) -> Value(Ptr);
+    /// Whether an equal element exists. `eq` is a [`ScalarClass`] below 64, else the address of
+    /// `bool (*)(const void*, const void*)`.
+    ArrContains = "mp_rt_arr_contains"(arr: Ptr, elem: Ptr, eq: I64) -> Value(Bool);
+    /// Stable ascending sort. `ord` is a [`ScalarClass`] below 64, else the address of
+    /// `int32_t (*)(const void*, const void*)` (negative, zero, positive).
+    ArrSort = "mp_rt_arr_sort"(arr: Ptr, ord: I64) -> Void;
+
+    // Maps: insertion-ordered. `key` and `value` are type infos; `hash` and `eq` are a
+    // [`ScalarClass`] below 64 or addresses of `uint64_t (*)(const void*)` and the `eq` above.
+    #[allow(missing_docs)]
+    MapNew = "mp_rt_map_new"(key: Ptr, value: Ptr, hash: I64, eq: I64) -> Value(Ptr);
+    /// Moves key and value in; a replaced value (and the new, equal key) is released.
+    MapSet = "mp_rt_map_set"(map: Ptr, key: Ptr, value: Ptr) -> Void;
+    /// The address of the value inside the map, or null. The key is borrowed.
+    MapGet = "mp_rt_map_get"(map: Ptr, key: Ptr) -> Value(Ptr);
+    /// Moves the value out. The key is borrowed.
+    MapDelete = "mp_rt_map_delete"(map: Ptr, key: Ptr) -> Maybe;
+    #[allow(missing_docs)]
+    MapLen = "mp_rt_map_len"(map: Ptr) -> Value(I64);
+    /// A new array in insertion order, handles retained.
+    MapKeys = "mp_rt_map_keys"(map: Ptr) -> Value(Ptr);
+    #[allow(missing_docs)]
+    MapValues = "mp_rt_map_values"(map: Ptr) -> Value(Ptr);
+
+    // Callables: an object whose payload is a code address (8 bytes) and then the captures.
+    /// A callable with `info` describing the captures (offsets counted from the payload start, the
+    /// code address included in the size).
+    CallableNew = "mp_rt_callable_new"(info: Ptr, code: Ptr) -> Value(Ptr);
+
+    // std.io, std.time, std.os, std.fs.
+    #[allow(missing_docs)]
+    Print = "mp_rt_print"(s: Ptr) -> Void;
+    #[allow(missing_docs)]
+    Println = "mp_rt_println"(s: Ptr) -> Void;
+    #[allow(missing_docs)]
+    Eprintln = "mp_rt_eprintln"(s: Ptr) -> Void;
+    #[allow(missing_docs)]
+    PrintlnI64 = "mp_rt_println_i64"(v: I64) -> Void;
+    #[allow(missing_docs)]
+    PrintlnU64 = "mp_rt_println_u64"(v: I64) -> Void;
+    #[allow(missing_docs)]
+    PrintlnF64 = "mp_rt_println_f64"(v: F64) -> Void;
+    #[allow(missing_docs)]
+    PrintlnBool = "mp_rt_println_bool"(v: Bool) -> Void;
+    /// One line without its end; empty at the end of input.
+    Readln = "mp_rt_readln"() -> Value(Ptr);
+    /// Nanoseconds of a monotonic clock.
+    NowNs = "mp_rt_now_ns"() -> Value(I64);
+    #[allow(missing_docs)]
+    SleepMs = "mp_rt_sleep_ms"(ms: I64) -> Void;
+    /// Program arguments, without the program's own name; `info` describes `Str`.
+    OsArgs = "mp_rt_os_args"(info: Ptr) -> Value(Ptr);
+    #[allow(missing_docs)]
+    OsEnvVar = "mp_rt_os_env_var"(name: Ptr) -> Maybe;
+    /// Flushes and ends the process.
+    OsExit = "mp_rt_os_exit"(code: I32) -> Never;
+    #[allow(missing_docs)]
+    OsCwd = "mp_rt_os_cwd"() -> Value(Ptr);
+    /// A whole file as `Array<u8>`; the error is a `Str`. `info` describes `u8`.
+    FsReadBytes = "mp_rt_fs_read_bytes"(path: Ptr, info: Ptr) -> StatusOut(Ptr);
+    /// Writes a whole file: complete, or the old file stays.
+    FsWriteBytes = "mp_rt_fs_write_bytes"(path: Ptr, data: Ptr) -> Status;
+    #[allow(missing_docs)]
+    FsReadText = "mp_rt_fs_read_text"(path: Ptr) -> StatusOut(Ptr);
+    #[allow(missing_docs)]
+    FsWriteText = "mp_rt_fs_write_text"(path: Ptr, text: Ptr) -> Status;
+    /// FNV-1a of the bytes.
+    HashStr = "mp_rt_hash_str"(s: Ptr) -> Value(I64);
+    #[allow(missing_docs)]
+    HashI64 = "mp_rt_hash_i64"(v: I64) -> Value(I64);
+
+    // Elementary functions that no back end has as an instruction.
+    #[allow(missing_docs)]
+    MathF64 = "mp_rt_math_f64"(op: I32, x: F64, y: F64) -> Value(F64);
+    #[allow(missing_docs)]
+    MathF32 = "mp_rt_math_f32"(op: I32, x: F32, y: F32) -> Value(F32);
+
+    // GPU (GPU specification, appendix B and the base ABI). Errors are `gpu.TError`.
+    GpuInit = "mp_rt_gpu_init"() -> Void;
+    GpuErrorNew = "mp_rt_gpu_error_new"(kind: I32, backend: Ptr, message: Ptr, code: I32) -> Value(Ptr);
+    GpuErrorKind = "mp_rt_gpu_error_kind"(err: Ptr) -> Value(I32);
+    GpuErrorMessage = "mp_rt_gpu_error_message"(err: Ptr) -> Value(Ptr);
+    GpuErrorBackend = "mp_rt_gpu_error_backend"(err: Ptr) -> Value(Ptr);
+    GpuErrorCode = "mp_rt_gpu_error_code"(err: Ptr) -> Value(I32);
+    GpuDeviceCount = "mp_rt_gpu_device_count_unified"() -> Value(I32);
+    GpuDeviceDefault = "mp_rt_gpu_device_default_unified"() -> StatusOut(Ptr);
+    GpuDeviceByIndex = "mp_rt_gpu_device_by_index"(idx: I32) -> StatusOut(Ptr);
+    GpuDeviceName = "mp_rt_gpu_device_name"(dev: Ptr) -> Value(Ptr);
+    /// The C form has `out_arr` and `out_err`; on error the compiler's code yields an empty array.
+    GpuDeviceBackends = "mp_rt_gpu_device_backends"(dev: Ptr) -> StatusOut(Ptr);
+    GpuDeviceMaxWorkgroupSize = "mp_rt_gpu_device_max_workgroup_size"(dev: Ptr) -> Value(I32);
+    GpuDeviceMaxSharedBytes = "mp_rt_gpu_device_max_shared_bytes"(dev: Ptr) -> Value(I32);
+    GpuDeviceMaxBuffers = "mp_rt_gpu_device_max_buffers"(dev: Ptr) -> Value(I32);
+    GpuDeviceWarpSize = "mp_rt_gpu_device_warp_size"(dev: Ptr) -> Value(I32);
+    GpuDeviceMemoryTotal = "mp_rt_gpu_device_memory_total"(dev: Ptr) -> Value(I64);
+    GpuDeviceMemoryAvailable = "mp_rt_gpu_device_memory_available"(dev: Ptr) -> Value(I64);
+    GpuDeviceSync = "mp_rt_gpu_device_sync"(dev: Ptr) -> Status;
+    /// Zero-filled.
+    GpuBufferNew = "mp_rt_gpu_buffer_new_hinted"(dev: Ptr, elem_type_id: I32, elem_size: I32, len: I64, usage_flags: I32, hint: I32) -> StatusOut(Ptr);
+    GpuBufferFromArray = "mp_rt_gpu_buffer_from_array"(dev: Ptr, arr: Ptr, elem_type_id: I32, usage_flags: I32) -> StatusOut(Ptr);
+    /// `info` describes the element.
+    GpuBufferToArray = "mp_rt_gpu_buffer_to_array"(buf: Ptr, info: Ptr) -> StatusOut(Ptr);
+    GpuBufferLen = "mp_rt_gpu_buffer_len"(buf: Ptr) -> Value(I64);
+    GpuBufferCopy = "mp_rt_gpu_buffer_copy"(src: Ptr, dst: Ptr) -> Status;
+    /// Copies all of `src` to elements `offset ..` of the buffer.
+    GpuBufferWrite = "mp_rt_gpu_buffer_write"(buf: Ptr, offset: I64, src: Ptr) -> Status;
+    /// Elements `offset .. offset + len` as a new array; `info` describes the element.
+    GpuBufferRead = "mp_rt_gpu_buffer_read"(buf: Ptr, offset: I64, len: I64, info: Ptr) -> StatusOut(Ptr);
+    /// `args`: 8 bytes a buffer (handles, in order of the buffer parameters), then the scalar block.
+    GpuLaunchSync = "mp_rt_gpu_launch_sync"(dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;
+    /// Like the above; runs on the CPU device when the device given cannot run the kernel.
+    GpuLaunchSyncFallback = "mp_rt_gpu_launch_sync_fallback"(dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;
+    GpuLaunchAsync = "mp_rt_gpu_launch_async"(dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> StatusOut(Ptr);
+    GpuFenceWait = "mp_rt_gpu_fence_wait"(fence: Ptr, timeout_ms: I64) -> StatusOut(Bool);
+    GpuProfileBegin = "mp_rt_gpu_profile_begin"(dev: Ptr) -> StatusOut(Ptr);
+    /// Consumes the session, also on failure.
+    GpuProfileEnd = "mp_rt_gpu_profile_end"(session: Ptr) -> StatusOut(Ptr);
+    GpuProfileMarkBegin = "mp_rt_gpu_profile_mark_begin"(session: Ptr, name: Ptr) -> Status;
+    GpuProfileMarkEnd = "mp_rt_gpu_profile_mark_end"(session: Ptr, name: Ptr) -> Status;
+    GpuProfileExportChrome = "mp_rt_gpu_profile_export_chrome"(events: Ptr, path: Ptr) -> Status;
+    GpuProfileAvailableCounters = "mp_rt_gpu_profile_available_counters"(dev: Ptr) -> StatusOut(Ptr);
+    GpuProfileEnableCounters = "mp_rt_gpu_profile_enable_counters"(session: Ptr, counters: Ptr) -> Status;
+    GpuProfileReadCounters = "mp_rt_gpu_profile_read_counters"(session: Ptr) -> StatusOut(Ptr);
+    GpuProfileMemoryStats = "mp_rt_gpu_profile_memory_stats"(dev: Ptr) -> StatusOut(Ptr);
+    /// `gpu.profile.@launch_profiled`: a launch recorded in the session.
+    GpuProfileLaunch = "mp_rt_gpu_profile_launch"(session: Ptr, dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;
+}
+
+/// What went wrong in a built-in panic ([`RtFn::PanicBuiltin`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum PanicKind {
+    /// A result outside its integer type.
+    Overflow = 0,
+    /// Division or remainder by zero.
+    DivisionByZero = 1,
+    /// Index `a` of something with `b` elements.
+    IndexOutOfBounds = 2,
+    /// A key that the map lacks.
+    MissingKey = 3,
+    /// A payload of a variant that is not active.
+    WrongVariant = 4,
+    /// An `unreachable` was reached.
+    Unreachable = 5,
+}
+
+impl PanicKind {
+    /// Every kind, by discriminant.
+    pub const ALL: [PanicKind; 6] = [
+        PanicKind::Overflow,
+        PanicKind::DivisionByZero,
+        PanicKind::IndexOutOfBounds,
+        PanicKind::MissingKey,
+        PanicKind::WrongVariant,
+        PanicKind::Unreachable,
+    ];
+}
+
+/// Built-in comparison, hashing and order of elements, where an address of a function is not needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum ScalarClass {
+    #[allow(missing_docs)]
+    Bool = 1,
+    #[allow(missing_docs)]
+    I8 = 2,
+    #[allow(missing_docs)]
+    I16 = 3,
+    #[allow(missing_docs)]
+    I32 = 4,
+    #[allow(missing_docs)]
+    I64 = 5,
+    #[allow(missing_docs)]
+    U8 = 7,
+    #[allow(missing_docs)]
+    U16 = 8,
+    #[allow(missing_docs)]
+    U32 = 9,
+    #[allow(missing_docs)]
+    U64 = 10,
+    #[allow(missing_docs)]
+    F16 = 13,
+    #[allow(missing_docs)]
+    F32 = 14,
+    #[allow(missing_docs)]
+    F64 = 15,
+    #[allow(missing_docs)]
+    Bf16 = 16,
+    /// By bytes of the text.
+    Str = 20,
+}
+
+impl ScalarClass {
+    /// The class whose discriminant is `value`; discriminants are the fixed type ids.
+    pub fn from_u64(value: u64) -> Option<ScalarClass> {
+        use ScalarClass::*;
+        [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64, Bf16, Str]
+            .into_iter()
+            .find(|&c| c as u64 == value)
+    }
+}
+
+/// The operation argument of [`RtFn::MathF64`] and [`RtFn::MathF32`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(i32)]
+#[allow(missing_docs)]
+pub enum MathFn {
+    Exp = 0,
+    Exp2 = 1,
+    Log = 2,
+    Log2 = 3,
+    Sin = 4,
+    Cos = 5,
+    Tan = 6,
+    Asin = 7,
+    Acos = 8,
+    Atan = 9,
+    Sinh = 10,
+    Cosh = 11,
+    Tanh = 12,
+    Atan2 = 13,
+    Pow = 14,
+    Rem = 15,
+    Round = 16,
+}
+
+impl MathFn {
+    /// Every function, by discriminant.
+    pub const ALL: [MathFn; 17] = [
+        MathFn::Exp,
+        MathFn::Exp2,
+        MathFn::Log,
+        MathFn::Log2,
+        MathFn::Sin,
+        MathFn::Cos,
+        MathFn::Tan,
+        MathFn::Asin,
+        MathFn::Acos,
+        MathFn::Atan,
+        MathFn::Sinh,
+        MathFn::Cosh,
+        MathFn::Tanh,
+        MathFn::Atan2,
+        MathFn::Pow,
+        MathFn::Rem,
+        MathFn::Round,
+    ];
+
+    /// The value on `f64` operands; `y` is ignored by functions of one argument.
+    pub fn eval_f64(self, x: f64, y: f64) -> f64 {
+        match self {
+            MathFn::Exp => x.exp(),
+            MathFn::Exp2 => x.exp2(),
+            MathFn::Log => x.ln(),
+            MathFn::Log2 => x.log2(),
+            MathFn::Sin => x.sin(),
+            MathFn::Cos => x.cos(),
+            MathFn::Tan => x.tan(),
+            MathFn::Asin => x.asin(),
+            MathFn::Acos => x.acos(),
+            MathFn::Atan => x.atan(),
+            MathFn::Sinh => x.sinh(),
+            MathFn::Cosh => x.cosh(),
+            MathFn::Tanh => x.tanh(),
+            MathFn::Atan2 => x.atan2(y),
+            MathFn::Pow => x.powf(y),
+            MathFn::Rem => x % y,
+            MathFn::Round => x.round_ties_even(),
+        }
+    }
+
+    /// The value on `f32` operands: the `f64` value rounded once.
+    pub fn eval_f32(self, x: f32, y: f32) -> f32 {
+        self.eval_f64(x as f64, y as f64) as f32
+    }
+}
