@@ -5,8 +5,14 @@
 
 mod code;
 mod diagnostic;
+mod excerpt;
+mod json;
+mod patch;
+mod render;
 mod span;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Fix, Severity, sort_diagnostics};
+pub use json::{Report, diagnostic_json};
+pub use render::{render, render_all};
 pub use span::{FileId, LineCol, MAX_SOURCE_LEN, SourceFile, SourceMap, Span};

@@ -1,5 +1,7 @@
 //! Places in source text: files by id, ranges as byte offsets.
 
+use std::ops::Range;
+
 /// A source file of the session; an index into [`SourceMap`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub u32);
@@ -83,10 +85,47 @@ impl SourceFile {
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let line = self.line_starts.partition_point(|&s| s as usize <= offset) - 1;
+        let line = self.line_index(offset);
         let start = self.line_starts[line] as usize;
         let column = self.text[start..offset].chars().count() as u32 + 1;
         LineCol { line: line as u32 + 1, column }
+    }
+
+    /// Number of lines; text that ends in a line feed has an empty last line.
+    pub fn line_count(&self) -> usize {
+        self.line_starts.len()
+    }
+
+    /// Index of the line, counted from 0, that holds a byte offset; the last line for offsets past the end.
+    pub(crate) fn line_index(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|&s| s as usize <= offset) - 1
+    }
+
+    /// The bytes of a line counted from 0, without its line end (`\n` or `\r\n`). Empty for a line past the last.
+    pub(crate) fn line_range(&self, line: usize) -> Range<usize> {
+        let Some(&start) = self.line_starts.get(line) else {
+            return self.text.len()..self.text.len();
+        };
+        let start = start as usize;
+        let Some(&next) = self.line_starts.get(line + 1) else {
+            return start..self.text.len();
+        };
+        let end = next as usize - 1;
+        if self.text[start..end].ends_with('\r') { start..end - 1 } else { start..end }
+    }
+
+    /// The bytes a span covers, moved inside the text and outwards to character boundaries.
+    pub(crate) fn byte_range(&self, span: Span) -> Range<usize> {
+        let len = self.text.len();
+        let mut start = (span.start as usize).min(len);
+        let mut end = (span.end as usize).clamp(start, len);
+        while !self.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        while !self.text.is_char_boundary(end) {
+            end += 1;
+        }
+        start..end
     }
 }
 
