@@ -7,6 +7,7 @@ pub mod abi;
 mod builtin;
 mod ctx;
 pub mod float16;
+pub mod kernel;
 mod layout;
 mod prim;
 mod sid;
