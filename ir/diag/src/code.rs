@@ -56,6 +56,16 @@ impl Code {
         TABLE[self.0 as usize].explain
     }
 
+    /// The example of the explanation and its repair, for codes that one source file can raise.
+    pub fn example(self) -> Option<Example> {
+        let text = self.explanation();
+        ["mp", "mpir"].into_iter().find_map(|language| {
+            let wrong = fence(text, &format!("{language} wrong"))?;
+            let right = fence(text, &format!("{language} right"))?;
+            Some(Example { language, wrong, right })
+        })
+    }
+
     /// Every code, in table order.
     pub fn all() -> impl Iterator<Item = Code> {
         (0..TABLE.len() as u16).map(Code)
@@ -82,6 +92,25 @@ impl Code {
     }
 }
 
+/// A small program that raises a code, and the same program repaired.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// The file extension: `mp` or `mpir`.
+    pub language: &'static str,
+    /// Raises the code.
+    pub wrong: &'static str,
+    /// Does not raise it.
+    pub right: &'static str,
+}
+
+/// The lines inside the first Markdown fence that opens with `info`.
+fn fence(text: &'static str, info: &str) -> Option<&'static str> {
+    let open = format!("\n```{info}\n");
+    let start = text.find(&open)? + open.len();
+    let len = text[start..].find("\n```\n")?;
+    Some(&text[start..start + len + 1])
+}
+
 impl std::fmt::Debug for Code {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
@@ -91,5 +120,60 @@ impl std::fmt::Debug for Code {
 impl std::fmt::Display for Code {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_found_by_text() {
+        for code in Code::all() {
+            assert_eq!(Code::parse(code.as_str()), Some(code));
+            assert_eq!(Code::parse(&code.as_str().to_lowercase()), Some(code));
+        }
+        assert_eq!(Code::parse("MPG1200"), Some(Code::MPG_CORE_1300));
+        assert_eq!(Code::parse("MPX0001"), None);
+        assert_eq!(Code::parse(""), None);
+    }
+
+    /// Title, severity, meaning, wrong example and repair, in this order and none of them empty.
+    #[test]
+    fn every_explanation_is_complete() {
+        for code in Code::all() {
+            let text = code.explanation();
+            let head =
+                format!("# {code}: {}\n\nSeverity: {}\n\n", code.title(), code.severity().name());
+            let rest = text.strip_prefix(&head).unwrap_or_else(|| panic!("{code}: head {head:?}"));
+            let (meaning, rest) =
+                rest.split_once("\n\n## Example\n\n").unwrap_or_else(|| panic!("{code}: example"));
+            assert!(meaning.len() > 40 && meaning.ends_with('.'), "{code}: meaning");
+            let (example, repair) =
+                rest.split_once("\n\n## Repair\n\n").unwrap_or_else(|| panic!("{code}: repair"));
+            let (advice, repaired) =
+                repair.split_once("\n\n```").unwrap_or_else(|| panic!("{code}: repaired text"));
+            assert!(advice.len() > 15 && advice.ends_with('.'), "{code}: advice");
+            let fences = [example, repaired].map(|part| {
+                let part = part.trim_start_matches("```").trim_end();
+                let (info, body) = part.split_once('\n').unwrap_or_else(|| panic!("{code}: fence"));
+                let body = body.strip_suffix("\n```").unwrap_or_else(|| panic!("{code}: fence"));
+                assert!(!body.trim().is_empty(), "{code}: empty fence");
+                (info, body)
+            });
+            assert_ne!(fences[0].1, fences[1].1, "{code}: the repair changes nothing");
+            match code.example() {
+                Some(example) => {
+                    let infos =
+                        ["wrong", "right"].map(|kind| format!("{} {kind}", example.language));
+                    assert_eq!(fences.map(|(info, _)| info), infos.each_ref().map(String::as_str));
+                    assert_eq!(
+                        fences.map(|(_, body)| body),
+                        [example.wrong, example.right].map(str::trim_end)
+                    );
+                }
+                None => assert_eq!(fences.map(|(info, _)| info), ["text", "text"], "{code}"),
+            }
+        }
     }
 }

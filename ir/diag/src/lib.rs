@@ -11,7 +11,7 @@ mod patch;
 mod render;
 mod span;
 
-pub use code::Code;
+pub use code::{Code, Example};
 pub use diagnostic::{Diagnostic, Fix, Severity, sort_diagnostics};
 pub use json::{Report, diagnostic_json};
 pub use render::{render, render_all};
