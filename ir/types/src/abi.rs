@@ -44,6 +44,12 @@ pub enum AbiReturn {
     Maybe,
 }
 
+/// The text of a documentation attribute as `stringify!` writes it: `doc = r" text"`.
+fn doc_text(attribute: &str) -> Option<&str> {
+    let quoted = attribute.strip_prefix("doc = ")?.trim_start_matches('r');
+    Some(quoted.trim_matches('"').trim())
+}
+
 macro_rules! runtime_functions {
     ($($(#[$doc:meta])* $name:ident = $symbol:literal ($($param:ident: $ty:ident),*) -> $ret:expr;)*) => {
         /// A function of the runtime's C ABI.
@@ -63,6 +69,15 @@ macro_rules! runtime_functions {
             /// Parameter names and types, without the out parameters that [`AbiReturn`] adds.
             pub fn params(self) -> &'static [(&'static str, AbiType)] {
                 match self { $(RtFn::$name => &[$((stringify!($param), AbiType::$ty)),*],)* }
+            }
+
+            /// What the function does: the documentation of its row, a line of text per line.
+            pub fn doc(self) -> String {
+                let attributes: &[&str] = match self {
+                    $(RtFn::$name => &[$(stringify!($doc)),*],)*
+                };
+                let lines: Vec<&str> = attributes.iter().filter_map(|a| doc_text(a)).collect();
+                lines.join("\n")
             }
 
             /// How the result comes back.
@@ -274,6 +289,55 @@ runtime_functions! {
     GpuProfileLaunch = "mp_rt_gpu_profile_launch"(session: Ptr, dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;
 }
 
+/// Where compiled code finds the parts of runtime objects: byte offsets from the object header,
+/// whose address is the handle.
+pub mod object_layout {
+    /// Size of the object header; the payload follows.
+    pub const HEADER_SIZE: u32 = 32;
+    /// Strong count, `u64`, atomic.
+    pub const STRONG: u32 = 0;
+    /// Weak count, `u64`, atomic. All strong handles together hold one.
+    pub const WEAK: u32 = 8;
+    /// Run-time type id, `u32`.
+    pub const TYPE_ID: u32 = 16;
+    /// Flags, `u32`.
+    pub const FLAGS: u32 = 20;
+    /// The address of the object's type info.
+    pub const INFO: u32 = 24;
+    /// Flag: the object is never counted and never freed (string literals).
+    pub const FLAG_IMMORTAL: u32 = 1;
+
+    /// `Str`: number of bytes, `u64`.
+    pub const STR_LEN: u32 = 32;
+    /// `Str`: the bytes of its UTF-8 text.
+    pub const STR_BYTES: u32 = 40;
+
+    /// `Array`: number of elements, `u64`.
+    pub const ARR_LEN: u32 = 32;
+    /// `Array`: number of elements that fit without growing, `u64`.
+    pub const ARR_CAP: u32 = 40;
+    /// `Array`: address of the first element, 16-byte aligned or as the element needs; not null.
+    pub const ARR_DATA: u32 = 48;
+
+    /// `TCallable`: the code address. The captures follow ([`crate::TypeCtx::callable_layout`]).
+    pub const CALLABLE_CODE: u32 = 32;
+
+    /// The bytes of an immortal `Str` for the read-only data of a program, to be aligned to 8.
+    pub fn str_literal(text: &str) -> Vec<u8> {
+        let mut image = vec![0; STR_BYTES as usize];
+        let mut put = |offset: u32, bytes: &[u8]| {
+            image[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+        };
+        put(STRONG, &1u64.to_ne_bytes());
+        put(WEAK, &1u64.to_ne_bytes());
+        put(TYPE_ID, &crate::fixed::STR.0.to_ne_bytes());
+        put(FLAGS, &FLAG_IMMORTAL.to_ne_bytes());
+        put(STR_LEN, &(text.len() as u64).to_ne_bytes());
+        image.extend_from_slice(text.as_bytes());
+        image
+    }
+}
+
 /// What went wrong in a built-in panic ([`RtFn::PanicBuiltin`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
@@ -420,5 +484,25 @@ impl MathFn {
     /// The value on `f32` operands: the `f64` value rounded once.
     pub fn eval_f32(self, x: f32, y: f32) -> f32 {
         self.eval_f64(x as f64, y as f64) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_carry_their_documentation() {
+        assert_eq!(RtFn::StrConcat.doc(), "Consumes both.");
+        assert_eq!(RtFn::PanicBuiltin.doc().lines().count(), 2);
+        assert_eq!(RtFn::SbAppendStr.doc(), "");
+    }
+
+    #[test]
+    fn symbols_are_distinct() {
+        let mut symbols: Vec<&str> = RtFn::ALL.iter().map(|f| f.symbol()).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        assert_eq!(symbols.len(), RtFn::ALL.len());
     }
 }

@@ -37,7 +37,51 @@ pub fn place(fields: impl IntoIterator<Item = Layout>) -> (Vec<u32>, Layout) {
     (offsets, Layout { size: size.next_multiple_of(align), align })
 }
 
+/// Where the fields of a heap object lie in its payload (the memory behind the object header).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectLayout {
+    /// Size and alignment of the payload in bytes.
+    pub payload: Layout,
+    /// Byte offsets from the start of the payload: one list for a struct or for the captures of a
+    /// callable, one list a variant for an enum.
+    pub fields: Vec<Vec<u32>>,
+}
+
 impl TypeCtx {
+    /// The payload of a heap struct or heap enum; `None` for other types.
+    ///
+    /// A struct holds its fields in order at natural alignment. An enum holds its tag, an `i32`,
+    /// and then the fields of **all** variants one behind the other; those of inactive variants
+    /// are zero. So the place of a handle does not depend on the tag.
+    pub fn object_layout(&self, ty: TypeId) -> Option<ObjectLayout> {
+        match self.kind(ty) {
+            TypeKind::Struct(s) if self.struct_def(s).category == Category::Heap => {
+                let (offsets, payload) = self.field_offsets(0, &self.struct_def(s).fields);
+                Some(ObjectLayout { payload, fields: vec![offsets] })
+            }
+            TypeKind::Enum(e) if self.enum_def(e).category == Category::Heap => {
+                let variants = &self.enum_def(e).variants;
+                let tag = self.layout(PrimType::I32.id());
+                let fields = variants.iter().flat_map(|v| &v.fields);
+                let (offsets, payload) =
+                    place(std::iter::once(tag).chain(fields.map(|f| self.layout(f.ty))));
+                let mut rest = offsets.into_iter().skip(1);
+                let take = |v: &crate::Variant| rest.by_ref().take(v.fields.len()).collect();
+                Some(ObjectLayout { payload, fields: variants.iter().map(take).collect() })
+            }
+            _ => None,
+        }
+    }
+
+    /// The payload of a callable: the code address (8 bytes), then the captured values in order.
+    pub fn callable_layout(&self, captures: &[TypeId]) -> ObjectLayout {
+        let code = Layout { size: 8, align: 8 };
+        let (mut offsets, payload) =
+            place(std::iter::once(code).chain(captures.iter().map(|&c| self.layout(c))));
+        offsets.remove(0);
+        ObjectLayout { payload, fields: vec![offsets] }
+    }
+
     /// The types of the members of an aggregate in memory order, or `None` for other types.
     ///
     /// Aggregates are value structs, `TOption` (tag, payload) and `TResult` (tag, ok, err). The
@@ -162,5 +206,51 @@ impl TypeCtx {
         let count = |m: TypeId| self.leaves(m).len();
         let first = members.iter().take(index as usize).map(|&m| count(m)).sum();
         (first, members.get(index as usize).map_or(0, |&m| count(m)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Field, Variant, fixed};
+
+    fn fields(types: &[TypeId]) -> Vec<Field> {
+        types.iter().map(|&ty| Field { name: String::new(), ty }).collect()
+    }
+
+    #[test]
+    fn gpu_error_has_the_layout_of_the_c_struct() {
+        let layout = TypeCtx::new().object_layout(fixed::GPU_ERROR).unwrap();
+        assert_eq!(layout.fields, [[0, 8, 16, 24]]);
+        assert_eq!(layout.payload, Layout { size: 32, align: 8 });
+    }
+
+    #[test]
+    fn variants_of_an_enum_do_not_overlap() {
+        let mut ctx = TypeCtx::new();
+        let ty = ctx.declare_enum("m.TShape", Category::Heap);
+        let TypeKind::Enum(id) = ctx.kind(ty) else { panic!("an enum was declared") };
+        let variant = |types: &[TypeId]| Variant { name: String::new(), fields: fields(types) };
+        let variants =
+            vec![variant(&[fixed::F64, fixed::U8]), variant(&[]), variant(&[fixed::STR])];
+        ctx.define_enum(id, variants);
+        let layout = ctx.object_layout(ty).unwrap();
+        assert_eq!(layout.fields, [vec![8, 16], vec![], vec![24]]);
+        assert_eq!(layout.payload, Layout { size: 32, align: 8 });
+    }
+
+    #[test]
+    fn captures_follow_the_code_address() {
+        let layout = TypeCtx::new().callable_layout(&[fixed::I32, fixed::STR, fixed::BOOL]);
+        assert_eq!(layout.fields, [[8, 16, 24]]);
+        assert_eq!(layout.payload, Layout { size: 32, align: 8 });
+    }
+
+    #[test]
+    fn other_types_are_not_objects_with_fields() {
+        let ctx = TypeCtx::new();
+        for ty in [fixed::I32, fixed::STR, fixed::GPU_DEVICE, fixed::GPU_ERROR_KIND] {
+            assert_eq!(ctx.object_layout(ty), None);
+        }
     }
 }

@@ -17,6 +17,6 @@ pub use ctx::{
     Category, EnumDef, EnumId, Field, OpaqueKind, RefMode, SigDef, SigId, StructDef, StructId,
     TypeCtx, TypeId, TypeKind, Variant, fixed,
 };
-pub use layout::{Layout, Leaf, place};
+pub use layout::{Layout, Leaf, ObjectLayout, place};
 pub use prim::PrimType;
 pub use sid::{Sid, SidKind, fnv1a};
