@@ -46,7 +46,7 @@ pub enum AbiReturn {
 
 /// The text of a documentation attribute as `stringify!` writes it: `doc = r" text"`.
 fn doc_text(attribute: &str) -> Option<&str> {
-    let quoted = attribute.strip_prefix("doc = ")?.trim_start_matches('r');
+    let quoted = attribute.strip_prefix("doc =")?.trim_start().trim_start_matches('r');
     Some(quoted.trim_matches('"').trim())
 }
 
