@@ -1,1 +1,24 @@
-//! Empty for now.
+//! MPIR: the one SSA intermediate representation, typed, over a control-flow graph.
+//!
+//! The law of this crate:
+//! - A function is flat tables; [`Value`], [`Inst`], [`Block`] are indices into them.
+//! - One ordered instruction list a block: order is meaning.
+//! - The op table ([`Op::info`]) is the single definition of an op, [`eval`] its meaning on scalars.
+//! - No pass makes a reducible graph irreducible, gives a convergent op another control dependence,
+//!   makes uniform control flow divergent, or moves a memory op across one that may touch the same
+//!   memory.
+//! - What [`verify`](mod@verify) accepts makes no pass and no back end panic.
+
+pub mod eval;
+mod func;
+mod ids;
+mod module;
+mod op;
+
+pub use func::{
+    AddressSpace, Const, Domain, Flags, InstData, KernelSpans, MpirBlock, MpirFn, MpirGpuMeta,
+    MpirLocalDecl, Terminator, ValueDef, imm_pair,
+};
+pub use ids::{Block, FnId, Inst, StrId, Value};
+pub use module::Module;
+pub use op::{Class, Consumes, Immediate, Memory, Op, OpInfo, Place, Signature};

@@ -55,6 +55,7 @@ macro_rules! runtime_functions {
         /// A function of the runtime's C ABI.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u16)]
+        #[allow(missing_docs)]
         pub enum RtFn { $($(#[$doc])* $name,)* }
 
         impl RtFn {
@@ -131,23 +132,16 @@ runtime_functions! {
     StrBytes = "mp_rt_str_bytes"(s: Ptr, info: Ptr) -> Value(Ptr);
     /// Decimal text to a number, or an owned `Str` that says why not.
     StrParseI64 = "mp_rt_str_parse_i64"(s: Ptr) -> StatusOut(I64);
-    #[allow(missing_docs)]
     StrParseU64 = "mp_rt_str_parse_u64"(s: Ptr) -> StatusOut(I64);
-    #[allow(missing_docs)]
     StrParseF64 = "mp_rt_str_parse_f64"(s: Ptr) -> StatusOut(F64);
-    #[allow(missing_docs)]
     StrParseBool = "mp_rt_str_parse_bool"(s: Ptr) -> StatusOut(Bool);
     /// An empty builder.
     SbNew = "mp_rt_sb_new"() -> Value(Ptr);
-    #[allow(missing_docs)]
     SbAppendStr = "mp_rt_sb_append_str"(b: Ptr, s: Ptr) -> Void;
-    #[allow(missing_docs)]
     SbAppendI64 = "mp_rt_sb_append_i64"(b: Ptr, v: I64) -> Void;
-    #[allow(missing_docs)]
     SbAppendU64 = "mp_rt_sb_append_u64"(b: Ptr, v: I64) -> Void;
     /// Shortest digits that read back, as Rust's `{}` prints.
     SbAppendF64 = "mp_rt_sb_append_f64"(b: Ptr, v: F64) -> Void;
-    #[allow(missing_docs)]
     SbAppendBool = "mp_rt_sb_append_bool"(b: Ptr, v: Bool) -> Void;
     /// The text so far; consumes the builder.
     SbBuild = "mp_rt_sb_build"(b: Ptr) -> Value(Ptr);
@@ -170,7 +164,6 @@ runtime_functions! {
 
     // Maps: insertion-ordered. `key` and `value` are type infos; `hash` and `eq` are a
     // [`ScalarClass`] below 64 or addresses of `uint64_t (*)(const void*)` and the `eq` above.
-    #[allow(missing_docs)]
     MapNew = "mp_rt_map_new"(key: Ptr, value: Ptr, hash: I64, eq: I64) -> Value(Ptr);
     /// Moves key and value in; a replaced value (and the new, equal key) is released.
     MapSet = "mp_rt_map_set"(map: Ptr, key: Ptr, value: Ptr) -> Void;
@@ -178,11 +171,9 @@ runtime_functions! {
     MapGet = "mp_rt_map_get"(map: Ptr, key: Ptr) -> Value(Ptr);
     /// Moves the value out. The key is borrowed.
     MapDelete = "mp_rt_map_delete"(map: Ptr, key: Ptr) -> Maybe;
-    #[allow(missing_docs)]
     MapLen = "mp_rt_map_len"(map: Ptr) -> Value(I64);
     /// A new array in insertion order, handles retained.
     MapKeys = "mp_rt_map_keys"(map: Ptr) -> Value(Ptr);
-    #[allow(missing_docs)]
     MapValues = "mp_rt_map_values"(map: Ptr) -> Value(Ptr);
 
     // Callables: an object whose payload is a code address (8 bytes) and then the captures.
@@ -191,51 +182,36 @@ runtime_functions! {
     CallableNew = "mp_rt_callable_new"(info: Ptr, code: Ptr) -> Value(Ptr);
 
     // std.io, std.time, std.os, std.fs.
-    #[allow(missing_docs)]
     Print = "mp_rt_print"(s: Ptr) -> Void;
-    #[allow(missing_docs)]
     Println = "mp_rt_println"(s: Ptr) -> Void;
-    #[allow(missing_docs)]
     Eprintln = "mp_rt_eprintln"(s: Ptr) -> Void;
-    #[allow(missing_docs)]
     PrintlnI64 = "mp_rt_println_i64"(v: I64) -> Void;
-    #[allow(missing_docs)]
     PrintlnU64 = "mp_rt_println_u64"(v: I64) -> Void;
-    #[allow(missing_docs)]
     PrintlnF64 = "mp_rt_println_f64"(v: F64) -> Void;
-    #[allow(missing_docs)]
     PrintlnBool = "mp_rt_println_bool"(v: Bool) -> Void;
     /// One line without its end; empty at the end of input.
     Readln = "mp_rt_readln"() -> Value(Ptr);
     /// Nanoseconds of a monotonic clock.
     NowNs = "mp_rt_now_ns"() -> Value(I64);
-    #[allow(missing_docs)]
     SleepMs = "mp_rt_sleep_ms"(ms: I64) -> Void;
     /// Program arguments, without the program's own name; `info` describes `Str`.
     OsArgs = "mp_rt_os_args"(info: Ptr) -> Value(Ptr);
-    #[allow(missing_docs)]
     OsEnvVar = "mp_rt_os_env_var"(name: Ptr) -> Maybe;
     /// Flushes and ends the process.
     OsExit = "mp_rt_os_exit"(code: I32) -> Never;
-    #[allow(missing_docs)]
     OsCwd = "mp_rt_os_cwd"() -> Value(Ptr);
     /// A whole file as `Array<u8>`; the error is a `Str`. `info` describes `u8`.
     FsReadBytes = "mp_rt_fs_read_bytes"(path: Ptr, info: Ptr) -> StatusOut(Ptr);
     /// Writes a whole file: complete, or the old file stays.
     FsWriteBytes = "mp_rt_fs_write_bytes"(path: Ptr, data: Ptr) -> Status;
-    #[allow(missing_docs)]
     FsReadText = "mp_rt_fs_read_text"(path: Ptr) -> StatusOut(Ptr);
-    #[allow(missing_docs)]
     FsWriteText = "mp_rt_fs_write_text"(path: Ptr, text: Ptr) -> Status;
     /// FNV-1a of the bytes.
     HashStr = "mp_rt_hash_str"(s: Ptr) -> Value(I64);
-    #[allow(missing_docs)]
     HashI64 = "mp_rt_hash_i64"(v: I64) -> Value(I64);
 
     // Elementary functions that no back end has as an instruction.
-    #[allow(missing_docs)]
     MathF64 = "mp_rt_math_f64"(op: I32, x: F64, y: F64) -> Value(F64);
-    #[allow(missing_docs)]
     MathF32 = "mp_rt_math_f32"(op: I32, x: F32, y: F32) -> Value(F32);
 
     // GPU (GPU specification, appendix B and the base ABI). Errors are `gpu.TError`.
@@ -335,6 +311,18 @@ pub mod object_layout {
         put(STR_LEN, &(text.len() as u64).to_ne_bytes());
         image.extend_from_slice(text.as_bytes());
         image
+    }
+}
+
+impl RtFn {
+    /// Whether the callee takes over one strong count of parameter `index`.
+    pub fn consumes(self, index: usize) -> bool {
+        match self {
+            RtFn::StrConcat => true,
+            RtFn::SbBuild | RtFn::WeakDowngrade | RtFn::Release | RtFn::WeakRelease => index == 0,
+            RtFn::GpuProfileEnd => index == 0,
+            _ => false,
+        }
     }
 }
 
