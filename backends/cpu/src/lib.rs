@@ -1,1 +1,11 @@
-//! Empty for now.
+//! Machine code for the CPU, by Cranelift: host functions, and kernels as work-group functions.
+
+mod helpers;
+mod host;
+mod jit;
+mod pure;
+mod runtime;
+
+pub use host::{HostCode, compile_host};
+pub use jit::{Executable, JitError};
+pub use runtime::Runtime;

@@ -1,0 +1,195 @@
+//! Code in memory: a Cranelift module with the runtime's symbols, and the functions it holds.
+
+use crate::helpers::Helper;
+use crate::pure::Calls;
+use crate::runtime::Runtime;
+use cranelift_codegen::ir::{self, AbiParam, Signature, types};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module as _, ModuleError};
+use magpie_types::abi::{AbiReturn, AbiType, RtFn};
+use std::sync::OnceLock;
+
+/// Why code could not be made.
+#[derive(Debug)]
+pub struct JitError(pub String);
+
+impl std::fmt::Display for JitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot generate machine code: {}", self.0)
+    }
+}
+
+impl std::error::Error for JitError {}
+
+impl From<ModuleError> for JitError {
+    fn from(e: ModuleError) -> JitError {
+        match e {
+            // The inner error prints the whole function without this.
+            ModuleError::Compilation(e) => JitError(format!("{e:?}")),
+            e => JitError(e.to_string()),
+        }
+    }
+}
+
+fn isa() -> Result<OwnedTargetIsa, JitError> {
+    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
+    let made = ISA.get_or_init(|| {
+        let mut flags = settings::builder();
+        let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+        for (name, value) in [
+            ("opt_level", "speed"),
+            ("enable_verifier", verify),
+            ("is_pic", "false"),
+            ("use_colocated_libcalls", "false"),
+            ("unwind_info", "false"),
+        ] {
+            flags.set(name, value).map_err(|e| e.to_string())?;
+        }
+        cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
+    });
+    made.clone().map_err(JitError)
+}
+
+/// A module under construction. References to callees are made once a function.
+pub(crate) struct Code<'r> {
+    pub(crate) jit: JITModule,
+    pub(crate) runtime: &'r mut dyn Runtime,
+    rt_ids: Vec<Option<FuncId>>,
+    helper_ids: [Option<FuncId>; Helper::COUNT],
+    rt_refs: Vec<Option<ir::FuncRef>>,
+    helper_refs: [Option<ir::FuncRef>; Helper::COUNT],
+}
+
+impl<'r> Code<'r> {
+    pub(crate) fn new(runtime: &'r mut dyn Runtime) -> Result<Code<'r>, JitError> {
+        let mut builder = JITBuilder::with_isa(isa()?, cranelift_module::default_libcall_names());
+        for &f in RtFn::ALL {
+            builder.symbol(f.symbol(), runtime.function(f));
+        }
+        for h in [
+            Helper::F16ToF32,
+            Helper::F32ToF16,
+            Helper::F64ToF16,
+            Helper::F64ToBf16,
+            Helper::I64ToBf16,
+            Helper::U64ToBf16,
+            Helper::F16Fma,
+            Helper::Bf16Fma,
+        ] {
+            builder.symbol(h.symbol(), h.address());
+        }
+        Ok(Code {
+            jit: JITModule::new(builder),
+            runtime,
+            rt_ids: vec![None; RtFn::ALL.len()],
+            helper_ids: [None; Helper::COUNT],
+            rt_refs: vec![None; RtFn::ALL.len()],
+            helper_refs: [None; Helper::COUNT],
+        })
+    }
+
+    /// Forgets the references of the function before.
+    pub(crate) fn start_function(&mut self) {
+        self.rt_refs.fill(None);
+        self.helper_refs.fill(None);
+    }
+
+    fn rt_signature(&self, f: RtFn) -> Signature {
+        let mut sig = self.jit.make_signature();
+        sig.params.extend(f.params().iter().map(|&(_, t)| abi_param(t)));
+        let ptr = AbiParam::new(types::I64);
+        match f.ret() {
+            AbiReturn::Void | AbiReturn::Never => {}
+            AbiReturn::Value(t) => sig.returns.push(abi_param(t)),
+            AbiReturn::Status => {
+                sig.params.push(ptr);
+                sig.returns.push(AbiParam::new(types::I32));
+            }
+            AbiReturn::StatusOut(_) => {
+                sig.params.extend([ptr, ptr]);
+                sig.returns.push(AbiParam::new(types::I32));
+            }
+            AbiReturn::Maybe => {
+                sig.params.push(ptr);
+                sig.returns.push(abi_param(AbiType::Bool));
+            }
+        }
+        sig
+    }
+
+    fn rt_id(&mut self, f: RtFn) -> FuncId {
+        if let Some(id) = self.rt_ids[f as usize] {
+            return id;
+        }
+        let sig = self.rt_signature(f);
+        let id = self
+            .jit
+            .declare_function(f.symbol(), Linkage::Import, &sig)
+            .expect("runtime symbols are declared once");
+        self.rt_ids[f as usize] = Some(id);
+        id
+    }
+}
+
+impl Calls for Code<'_> {
+    fn rt(&mut self, func: &mut ir::Function, f: RtFn) -> ir::FuncRef {
+        if let Some(r) = self.rt_refs[f as usize] {
+            return r;
+        }
+        let id = self.rt_id(f);
+        let r = self.jit.declare_func_in_func(id, func);
+        self.rt_refs[f as usize] = Some(r);
+        r
+    }
+
+    fn helper(&mut self, func: &mut ir::Function, h: Helper) -> ir::FuncRef {
+        let slot = h as usize;
+        if let Some(r) = self.helper_refs[slot] {
+            return r;
+        }
+        let id = self.helper_ids[slot].unwrap_or_else(|| {
+            let sig = h.signature(self.jit.make_signature());
+            self.jit
+                .declare_function(h.symbol(), Linkage::Import, &sig)
+                .expect("helper symbols are declared once")
+        });
+        self.helper_ids[slot] = Some(id);
+        let r = self.jit.declare_func_in_func(id, func);
+        self.helper_refs[slot] = Some(r);
+        r
+    }
+}
+
+/// A parameter or result of the C ABI: `bool` is extended, as C callers do.
+fn abi_param(t: AbiType) -> AbiParam {
+    match t {
+        AbiType::Bool => AbiParam::new(types::I8).uext(),
+        AbiType::I32 => AbiParam::new(types::I32),
+        AbiType::I64 | AbiType::Ptr => AbiParam::new(types::I64),
+        AbiType::F32 => AbiParam::new(types::F32),
+        AbiType::F64 => AbiParam::new(types::F64),
+    }
+}
+
+/// Finished machine code; freed when dropped.
+pub struct Executable {
+    jit: Option<JITModule>,
+}
+
+impl Executable {
+    pub(crate) fn new(jit: JITModule) -> Executable {
+        Executable { jit: Some(jit) }
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        if let Some(jit) = self.jit.take() {
+            // SAFETY: whoever holds an address of this code also holds the `Executable`; it is
+            // dropped when no call can be running.
+            unsafe { jit.free_memory() };
+        }
+    }
+}
