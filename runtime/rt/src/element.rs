@@ -1,0 +1,221 @@
+//! How elements of arrays and keys of maps are copied, compared, hashed and ordered: by a built-in
+//! class or by a function of the program.
+
+use crate::object::MpRtHeader;
+use crate::panic::die;
+use crate::string;
+use magpie_types::abi::ScalarClass;
+use magpie_types::float16::{bf16_to_f32, f16_to_f32};
+use rustc_hash::FxHasher;
+use std::cmp::Ordering;
+use std::hash::Hasher;
+
+/// `bool (*)(const void*, const void*)`: whether two elements are equal.
+pub(crate) type EqFn = unsafe extern "C" fn(*const u8, *const u8) -> bool;
+/// `uint64_t (*)(const void*)`: equal elements have equal hashes.
+pub(crate) type HashFn = unsafe extern "C" fn(*const u8) -> u64;
+/// `int32_t (*)(const void*, const void*)`: negative, zero or positive.
+pub(crate) type OrdFn = unsafe extern "C" fn(*const u8, *const u8) -> i32;
+
+/// What an `eq`, `hash` or `ord` word of the C ABI says: a [`ScalarClass`] below 64, the address of
+/// a function `F` above.
+#[derive(Clone, Copy)]
+pub(crate) enum Operation<F> {
+    Class(ScalarClass),
+    Function(F),
+}
+
+impl<F: Copy> Operation<F> {
+    /// # Safety
+    /// `word` is below 64 or the address of a function of type `F`.
+    pub(crate) unsafe fn from_word(word: u64) -> Operation<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        if word >= 64 {
+            let address = std::ptr::with_exposed_provenance::<()>(word as usize);
+            // SAFETY: the caller says that a function of type `F` is there.
+            return Operation::Function(unsafe { std::mem::transmute_copy(&address) });
+        }
+        match ScalarClass::from_u64(word) {
+            Some(class) => Operation::Class(class),
+            None => die(format_args!("error inside the runtime: no element class {word}")),
+        }
+    }
+}
+
+/// Copies a value of `size` bytes.
+///
+/// # Safety
+/// Both addresses have `size` bytes, which do not overlap.
+#[inline]
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, size: usize) {
+    // SAFETY: forwarded from the caller. The common sizes are single moves.
+    unsafe {
+        match size {
+            1 => to.write(from.read()),
+            2 => to.cast::<u16>().write_unaligned(from.cast::<u16>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            _ => to.copy_from_nonoverlapping(from, size),
+        }
+    }
+}
+
+/// An element of a built-in class.
+#[derive(Clone, Copy)]
+enum Scalar<'a> {
+    Unsigned(u64),
+    Signed(i64),
+    /// Every float class fits `f64` exactly.
+    Float(f64),
+    Text(&'a str),
+}
+
+/// # Safety
+/// `element` is the address of an element of the class that lives during `'a`.
+#[inline]
+unsafe fn load<'a>(class: ScalarClass, element: *const u8) -> Scalar<'a> {
+    // SAFETY: the caller says what is there; elements are aligned for their class.
+    unsafe {
+        match class {
+            ScalarClass::Bool | ScalarClass::U8 => Scalar::Unsigned(element.read().into()),
+            ScalarClass::U16 => Scalar::Unsigned(element.cast::<u16>().read().into()),
+            ScalarClass::U32 => Scalar::Unsigned(element.cast::<u32>().read().into()),
+            ScalarClass::U64 => Scalar::Unsigned(element.cast::<u64>().read()),
+            ScalarClass::I8 => Scalar::Signed(element.cast::<i8>().read().into()),
+            ScalarClass::I16 => Scalar::Signed(element.cast::<i16>().read().into()),
+            ScalarClass::I32 => Scalar::Signed(element.cast::<i32>().read().into()),
+            ScalarClass::I64 => Scalar::Signed(element.cast::<i64>().read()),
+            ScalarClass::F16 => Scalar::Float(f16_to_f32(element.cast::<u16>().read()).into()),
+            ScalarClass::Bf16 => Scalar::Float(bf16_to_f32(element.cast::<u16>().read()).into()),
+            ScalarClass::F32 => Scalar::Float(element.cast::<f32>().read().into()),
+            ScalarClass::F64 => Scalar::Float(element.cast::<f64>().read()),
+            ScalarClass::Str => {
+                Scalar::Text(string::as_str(element.cast::<*mut MpRtHeader>().read()))
+            }
+        }
+    }
+}
+
+/// Ascending order: numbers by value (`-0` and `0` are equal, every NaN comes last), text by bytes.
+fn order(a: Scalar<'_>, b: Scalar<'_>) -> Ordering {
+    match (a, b) {
+        (Scalar::Unsigned(a), Scalar::Unsigned(b)) => a.cmp(&b),
+        (Scalar::Signed(a), Scalar::Signed(b)) => a.cmp(&b),
+        (Scalar::Float(a), Scalar::Float(b)) => {
+            a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+        }
+        (Scalar::Text(a), Scalar::Text(b)) => a.cmp(b),
+        // Both come from one class.
+        (Scalar::Unsigned(_) | Scalar::Signed(_) | Scalar::Float(_) | Scalar::Text(_), _) => {
+            Ordering::Equal
+        }
+    }
+}
+
+impl Operation<EqFn> {
+    /// Whether two elements are equal. A NaN equals nothing.
+    ///
+    /// # Safety
+    /// Both are addresses of live elements of this class or of the function's type.
+    #[inline]
+    pub(crate) unsafe fn equal(self, a: *const u8, b: *const u8) -> bool {
+        // SAFETY: forwarded from the caller.
+        unsafe {
+            match self {
+                Operation::Function(eq) => eq(a, b),
+                Operation::Class(class) => match (load(class, a), load(class, b)) {
+                    (Scalar::Float(a), Scalar::Float(b)) => a == b,
+                    (a, b) => order(a, b) == Ordering::Equal,
+                },
+            }
+        }
+    }
+
+    /// Whether two map keys are the same. Unlike [`Operation::equal`], all NaNs are one key, so
+    /// that a NaN that was put in can be found and deleted.
+    ///
+    /// # Safety
+    /// As [`Operation::equal`].
+    #[inline]
+    pub(crate) unsafe fn same_key(self, a: *const u8, b: *const u8) -> bool {
+        // SAFETY: forwarded from the caller.
+        unsafe {
+            match self {
+                Operation::Function(eq) => eq(a, b),
+                Operation::Class(class) => order(load(class, a), load(class, b)) == Ordering::Equal,
+            }
+        }
+    }
+}
+
+impl Operation<HashFn> {
+    /// The hash of a map key; keys that are [`Operation::same_key`] have the same.
+    ///
+    /// # Safety
+    /// `key` is the address of a live element of this class or of the function's type.
+    #[inline]
+    pub(crate) unsafe fn hash(self, key: *const u8) -> u64 {
+        // SAFETY: forwarded from the caller.
+        unsafe {
+            let class = match self {
+                Operation::Function(hash) => return hash(key),
+                Operation::Class(class) => class,
+            };
+            match load(class, key) {
+                Scalar::Unsigned(value) => value,
+                Scalar::Signed(value) => value as u64,
+                Scalar::Float(value) if value.is_nan() => f64::NAN.to_bits(),
+                // Adding a positive zero turns -0 into 0.
+                Scalar::Float(value) => (value + 0.0).to_bits(),
+                Scalar::Text(text) => {
+                    let mut hasher = FxHasher::default();
+                    hasher.write(text.as_bytes());
+                    hasher.finish()
+                }
+            }
+        }
+    }
+}
+
+/// Sorts `len` elements in ascending order; equal ones keep their order.
+///
+/// # Safety
+/// `data` is the address of `len` elements, `stride` bytes apart, of the class or of the
+/// function's type, that nobody else uses during the call.
+pub(crate) unsafe fn sort(data: *mut u8, len: usize, stride: usize, ord: Operation<OrdFn>) {
+    // Equal integers cannot be told apart, so sorting them need not be stable.
+    macro_rules! sort_as {
+        ($ty:ty) => {
+            // SAFETY: the caller says that elements of this type are there.
+            unsafe { std::slice::from_raw_parts_mut(data.cast::<$ty>(), len) }.sort_unstable()
+        };
+    }
+    match ord {
+        Operation::Class(ScalarClass::Bool | ScalarClass::U8) => sort_as!(u8),
+        Operation::Class(ScalarClass::U16) => sort_as!(u16),
+        Operation::Class(ScalarClass::U32) => sort_as!(u32),
+        Operation::Class(ScalarClass::U64) => sort_as!(u64),
+        Operation::Class(ScalarClass::I8) => sort_as!(i8),
+        Operation::Class(ScalarClass::I16) => sort_as!(i16),
+        Operation::Class(ScalarClass::I32) => sort_as!(i32),
+        Operation::Class(ScalarClass::I64) => sort_as!(i64),
+        Operation::Class(
+            class @ (ScalarClass::F16
+            | ScalarClass::Bf16
+            | ScalarClass::F32
+            | ScalarClass::F64
+            | ScalarClass::Str),
+        ) => {
+            // SAFETY: all addresses handed to the closure are elements of the class.
+            let greater = |a, b| unsafe { order(load(class, a), load(class, b)).is_gt() };
+            // SAFETY: forwarded from the caller.
+            unsafe { crate::merge_sort::sort_elements(data, len, stride, greater) }
+        }
+        Operation::Function(ord) => {
+            // SAFETY: all addresses handed to the closure are elements of the function's type.
+            let greater = |a, b| unsafe { ord(a, b) > 0 };
+            // SAFETY: forwarded from the caller.
+            unsafe { crate::merge_sort::sort_elements(data, len, stride, greater) }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `Str`: immutable UTF-8 text, a `u64` length and the bytes.
+
+use crate::memory::{self, AllocError, or_die};
+use crate::object::{self, HEADER_SIZE, MpRtHeader, payload_ptr};
+use crate::panic::{die, guarded};
+use crate::typeinfo::{FLAG_LENGTH_PREFIXED, MpRtTypeInfo};
+use crate::{array, status};
+use magpie_types::abi::object_layout;
+use magpie_types::{fixed, fnv1a};
+use std::ptr::NonNull;
+use std::str::FromStr;
+
+static STR_OBJECT: MpRtTypeInfo = {
+    let plain = MpRtTypeInfo::plain(fixed::STR, TEXT_OFFSET as u32, 8, c"Str");
+    MpRtTypeInfo { flags: FLAG_LENGTH_PREFIXED, ..plain }
+};
+
+/// Bytes from the start of the payload to the text: the length comes first.
+const TEXT_OFFSET: usize = 8;
+
+/// Bytes from the start of the object to the text.
+pub(crate) const TEXT_START: usize = HEADER_SIZE + TEXT_OFFSET;
+
+const _: () = assert!(
+    object_layout::STR_LEN as usize == HEADER_SIZE
+        && object_layout::STR_BYTES as usize == TEXT_START
+);
+
+/// The memory of a `Str` of `len` bytes.
+pub(crate) fn str_memory(len: usize) -> Result<std::alloc::Layout, AllocError> {
+    let payload = len.checked_add(TEXT_OFFSET).ok_or(AllocError { bytes: None })?;
+    object::object_memory(payload, STR_OBJECT.align as usize)
+}
+
+/// Turns memory of [`str_memory`] whose text is already in place into a `Str`.
+///
+/// # Safety
+/// `len` bytes of UTF-8 lie [`TEXT_START`] bytes behind the start of the memory.
+pub(crate) unsafe fn init_str(memory: NonNull<u8>, len: usize) -> *mut MpRtHeader {
+    // SAFETY: the memory has room for the header, the length and the text.
+    unsafe {
+        let obj = object::init(memory, &STR_OBJECT);
+        payload_ptr(obj).cast::<u64>().write(len as u64);
+        obj
+    }
+}
+
+/// A new `Str` with the given text, or the reason why there is no memory for it.
+pub fn try_new_str(text: &str) -> Result<*mut MpRtHeader, AllocError> {
+    join(text, "")
+}
+
+/// A new `Str` with the given text and one strong count.
+pub fn new_str(text: &str) -> *mut MpRtHeader {
+    or_die(try_new_str(text))
+}
+
+/// A new `Str` of two texts.
+fn join(a: &str, b: &str) -> Result<*mut MpRtHeader, AllocError> {
+    let len = a.len().checked_add(b.len()).ok_or(AllocError { bytes: None })?;
+    let memory = memory::allocate(str_memory(len)?)?;
+    // SAFETY: the memory holds `len` bytes of text behind header and length, and two texts
+    // together are UTF-8.
+    unsafe {
+        let start = memory.as_ptr().add(TEXT_START);
+        start.copy_from_nonoverlapping(a.as_ptr(), a.len());
+        start.add(a.len()).copy_from_nonoverlapping(b.as_ptr(), b.len());
+        Ok(init_str(memory, len))
+    }
+}
+
+/// The text of a `Str`.
+///
+/// # Safety
+/// `s` is a live `Str` that stays alive during `'a`.
+#[inline]
+pub unsafe fn as_str<'a>(s: *const MpRtHeader) -> &'a str {
+    // SAFETY: a `Str` is a header, a length and that many bytes of UTF-8, which never change.
+    unsafe {
+        debug_assert_eq!((*s).type_id(), fixed::STR.0);
+        let payload = payload_ptr(s.cast_mut()).cast_const();
+        let len = payload.cast::<u64>().read() as usize;
+        str::from_utf8_unchecked(std::slice::from_raw_parts(payload.add(TEXT_OFFSET), len))
+    }
+}
+
+/// See [`magpie_types::abi::RtFn::StrConcat`].
+///
+/// # Safety
+/// `a` and `b` are live `Str`s and the caller gives up a strong count of each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_concat(
+    a: *mut MpRtHeader,
+    b: *mut MpRtHeader,
+) -> *mut MpRtHeader {
+    // SAFETY: both are live until they are released here, or returned in place of the result.
+    unsafe {
+        let (text_a, text_b) = (as_str(a), as_str(b));
+        let (kept, released) = match (text_a.is_empty(), text_b.is_empty()) {
+            (_, true) => (a, b),
+            (true, false) => (b, a),
+            (false, false) => {
+                let joined = or_die(join(text_a, text_b));
+                object::release(a);
+                (joined, b)
+            }
+        };
+        object::release(released);
+        kept
+    }
+}
+
+/// See [`magpie_types::abi::RtFn::StrLen`].
+///
+/// # Safety
+/// `s` is a live `Str`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_len(s: *const MpRtHeader) -> u64 {
+    // SAFETY: forwarded from the caller.
+    unsafe { as_str(s) }.len() as u64
+}
+
+/// See [`magpie_types::abi::RtFn::StrEq`].
+///
+/// # Safety
+/// `a` and `b` are live `Str`s.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_eq(a: *const MpRtHeader, b: *const MpRtHeader) -> bool {
+    // SAFETY: forwarded from the caller.
+    unsafe { as_str(a) == as_str(b) }
+}
+
+/// See [`magpie_types::abi::RtFn::StrSlice`].
+///
+/// # Safety
+/// `s` is a live `Str`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_slice(
+    s: *mut MpRtHeader,
+    start: i64,
+    end: i64,
+) -> *mut MpRtHeader {
+    // SAFETY: forwarded from the caller.
+    let text = unsafe { as_str(s) };
+    let len = text.len();
+    let Some((from, to)) = checked_range(start, end, len) else {
+        die(format_args!("string slice out of bounds: {start} .. {end} of a string of {len} bytes"))
+    };
+    if from == 0 && to == len {
+        // SAFETY: the string is live.
+        unsafe { object::retain(s) };
+        return s;
+    }
+    match text.get(from..to) {
+        Some(part) => new_str(part),
+        None => die(format_args!(
+            "string slice {start} .. {end} is not on character boundaries of the string"
+        )),
+    }
+}
+
+/// The range `start .. end`, if it lies within `0 .. len`.
+pub(crate) fn checked_range(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
+    let (start, end) = (usize::try_from(start).ok()?, usize::try_from(end).ok()?);
+    (start <= end && end <= len).then_some((start, end))
+}
+
+/// See [`magpie_types::abi::RtFn::StrBytes`].
+///
+/// # Safety
+/// `s` is a live `Str`, `info` describes `u8`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_bytes(
+    s: *const MpRtHeader,
+    info: *const MpRtTypeInfo,
+) -> *mut MpRtHeader {
+    // SAFETY: forwarded from the caller; infos live as long as the process.
+    unsafe { or_die(array::try_from_bytes(&*info, as_str(s).as_bytes())) }
+}
+
+/// Reads a number or bool, or says why the text is none.
+fn parse<T: FromStr<Err: std::fmt::Display>>(text: &str, what: &str) -> Result<T, String> {
+    const SHOWN: usize = 60;
+    text.parse().map_err(|error| {
+        let dots = if text.chars().nth(SHOWN).is_some() { "…" } else { "" };
+        let shown: String = text.chars().take(SHOWN).collect();
+        format!("{shown:?}{dots} is not {what}: {error}")
+    })
+}
+
+/// See [`magpie_types::abi::RtFn::StrParseI64`].
+///
+/// # Safety
+/// `s` is a live `Str`; `out` and `out_err` are addresses to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_parse_i64(
+    s: *const MpRtHeader,
+    out: *mut i64,
+    out_err: *mut *mut MpRtHeader,
+) -> i32 {
+    // SAFETY: forwarded from the caller.
+    guarded(|| unsafe { status::value(parse(as_str(s), "an i64"), 0, out, out_err) })
+}
+
+/// See [`magpie_types::abi::RtFn::StrParseU64`].
+///
+/// # Safety
+/// As [`mp_rt_str_parse_i64`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_parse_u64(
+    s: *const MpRtHeader,
+    out: *mut u64,
+    out_err: *mut *mut MpRtHeader,
+) -> i32 {
+    // SAFETY: forwarded from the caller.
+    guarded(|| unsafe { status::value(parse(as_str(s), "a u64"), 0, out, out_err) })
+}
+
+/// See [`magpie_types::abi::RtFn::StrParseF64`].
+///
+/// # Safety
+/// As [`mp_rt_str_parse_i64`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_parse_f64(
+    s: *const MpRtHeader,
+    out: *mut f64,
+    out_err: *mut *mut MpRtHeader,
+) -> i32 {
+    // SAFETY: forwarded from the caller.
+    guarded(|| unsafe { status::value(parse(as_str(s), "an f64"), 0.0, out, out_err) })
+}
+
+/// See [`magpie_types::abi::RtFn::StrParseBool`].
+///
+/// # Safety
+/// As [`mp_rt_str_parse_i64`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_parse_bool(
+    s: *const MpRtHeader,
+    out: *mut bool,
+    out_err: *mut *mut MpRtHeader,
+) -> i32 {
+    // SAFETY: forwarded from the caller.
+    guarded(|| unsafe { status::value(parse(as_str(s), "a bool"), false, out, out_err) })
+}
+
+/// See [`magpie_types::abi::RtFn::HashStr`].
+///
+/// # Safety
+/// `s` is a live `Str`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_hash_str(s: *const MpRtHeader) -> u64 {
+    // SAFETY: forwarded from the caller.
+    fnv1a(unsafe { as_str(s) }.as_bytes())
+}
+
+/// See [`magpie_types::abi::RtFn::HashI64`]: FNV-1a of the eight bytes, lowest first.
+#[unsafe(no_mangle)]
+pub extern "C" fn mp_rt_hash_i64(v: i64) -> u64 {
+    fnv1a(&v.to_le_bytes())
+}
