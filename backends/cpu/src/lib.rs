@@ -3,9 +3,11 @@
 mod helpers;
 mod host;
 mod jit;
+mod kernel;
 mod pure;
 mod runtime;
 
 pub use host::{HostCode, compile_host};
 pub use jit::{Executable, JitError};
+pub use kernel::{KernelCode, compile_kernel};
 pub use runtime::Runtime;

@@ -1,0 +1,449 @@
+//! The instructions of a kernel for one invocation.
+
+use super::emit::{BufferArg, Emitter, prim_of};
+use super::memory::array_bytes;
+use crate::pure::{Calls, Pure, clif_type, constant};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self, AtomicRmwOp, BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode,
+    types,
+};
+use magpie_mpir::{AddressSpace, Block, Const, Inst, Op, Terminator, Value, ValueDef};
+use magpie_types::abi::RtFn;
+use magpie_types::kernel::ParamLayout;
+use magpie_types::{PrimType, TypeId, TypeKind};
+
+impl Emitter<'_, '_, '_> {
+    pub(crate) fn block(&mut self, block: Block) {
+        let f = self.f;
+        for &i in &f.block(block).insts {
+            let data = f.inst(i);
+            let Some(v) = data.result() else {
+                self.inst(i);
+                continue;
+            };
+            let value = match data.op {
+                Op::Phi => self.values[v.index()],
+                _ => self.inst(i),
+            };
+            if let Some(value) = value {
+                self.set(v, value);
+                self.export(v, value);
+            }
+        }
+        self.terminator(block);
+    }
+
+    pub(crate) fn value(&mut self, v: Value) -> ir::Value {
+        if let Some(value) = self.values[v.index()] {
+            return value;
+        }
+        let prim = prim_of(self.module, self.f.ty(v));
+        match self.f.def(v) {
+            ValueDef::Param(n) => self.param(n, prim),
+            ValueDef::Const(Const::Bits(bits)) => constant(&mut self.b, prim, bits),
+            // The verifier proves that every other value was defined on the way here.
+            ValueDef::Const(_) | ValueDef::Inst(_) => constant(&mut self.b, prim, 0),
+        }
+    }
+
+    fn param(&mut self, n: u32, prim: PrimType) -> ir::Value {
+        match &self.layout.params[n as usize] {
+            ParamLayout::Buffer(p) => self.launch.buffers[p.index as usize].data,
+            ParamLayout::Scalar { offset, .. } => self.load_scalar(*offset, prim),
+        }
+    }
+
+    fn load_scalar(&mut self, offset: u32, prim: PrimType) -> ir::Value {
+        let flags = MemFlagsData::trusted().with_readonly();
+        self.b.ins().load(clif_type(prim), flags, self.launch.scalars, offset as i32)
+    }
+
+    fn buffer(&self, v: Value) -> Option<BufferArg> {
+        let ValueDef::Param(n) = self.f.def(v) else { return None };
+        match &self.layout.params[n as usize] {
+            ParamLayout::Buffer(p) => Some(self.launch.buffers[p.index as usize]),
+            ParamLayout::Scalar { .. } => None,
+        }
+    }
+
+    fn prim(&self, v: Value) -> PrimType {
+        prim_of(self.module, self.f.ty(v))
+    }
+
+    /// The value of an instruction, or `None` when it has none.
+    pub(crate) fn inst(&mut self, i: Inst) -> Option<ir::Value> {
+        let f = self.f;
+        let data = f.inst(i);
+        let dim = (data.dim() as usize).min(2);
+        match data.op {
+            Op::GpuThreadId => Some(self.b.use_var(self.counters.thread[dim])),
+            Op::GpuWorkgroupId => Some(self.b.use_var(self.counters.workgroup[dim])),
+            Op::GpuWorkgroupSize => Some(self.launch.block[dim]),
+            Op::GpuNumWorkgroups => Some(self.launch.grid[dim]),
+            Op::GpuGlobalId => {
+                let group = self.b.use_var(self.counters.workgroup[dim]);
+                let base = self.b.ins().imul(group, self.launch.block[dim]);
+                let thread = self.b.use_var(self.counters.thread[dim]);
+                Some(self.b.ins().iadd(base, thread))
+            }
+            Op::LeafGet => self.param_leaf(i),
+            Op::GpuBufferLen => Some(self.length(i)),
+            Op::GpuBufferLoad | Op::GpuLeafLoad => {
+                let address = self.address(f.arg(i, 0), f.arg(i, 1), data.imm_lo());
+                let ty = clif_type(prim_of(self.module, data.ty));
+                Some(self.b.ins().load(ty, self.access_flags(), address, 0))
+            }
+            Op::GpuBufferStore | Op::GpuLeafStore => {
+                let address = self.address(f.arg(i, 0), f.arg(i, 1), data.imm_lo());
+                let value = self.value(f.arg(i, 2));
+                self.b.ins().store(self.access_flags(), value, address, 0);
+                None
+            }
+            Op::GpuShared => {
+                let offset = self.memory.shared(i).unwrap_or(0);
+                Some(self.b.ins().iadd_imm_s(self.launch.scratch, offset as i64))
+            }
+            Op::GpuLocal => Some(self.local_array(i)),
+            Op::GpuAtomicAdd
+            | Op::GpuAtomicSub
+            | Op::GpuAtomicMin
+            | Op::GpuAtomicMax
+            | Op::GpuAtomicAnd
+            | Op::GpuAtomicOr
+            | Op::GpuAtomicXor
+            | Op::GpuAtomicExchange
+            | Op::GpuAtomicCas => Some(self.atomic(i)),
+            // A subgroup is one invocation.
+            Op::GpuSubgroupSize => Some(self.b.ins().iconst(types::I32, 1)),
+            Op::GpuSubgroupLaneId => Some(self.b.ins().iconst(types::I32, 0)),
+            Op::GpuSubgroupShuffle
+            | Op::GpuSubgroupShuffleDown
+            | Op::GpuSubgroupShuffleUp
+            | Op::GpuSubgroupShuffleXor
+            | Op::GpuSubgroupBroadcast
+            | Op::GpuSubgroupSum
+            | Op::GpuSubgroupMin
+            | Op::GpuSubgroupMax
+            | Op::GpuSubgroupAny
+            | Op::GpuSubgroupAll => Some(self.value(f.arg(i, 0))),
+            Op::GpuSubgroupPrefixSum => {
+                let prim = prim_of(self.module, data.ty);
+                Some(constant(&mut self.b, prim, 0))
+            }
+            Op::GpuSubgroupBallot => {
+                let v = self.value(f.arg(i, 0));
+                Some(self.b.ins().uextend(types::I64, v))
+            }
+            Op::GpuPrint => {
+                self.print(i);
+                None
+            }
+            op => {
+                let args: Vec<_> = f.args(i).iter().map(|&v| self.value(v)).collect();
+                // `select` has its condition first.
+                let first = f.args(i).get((op == Op::Select) as usize);
+                let from = first.map_or(PrimType::U32, |&v| self.prim(v));
+                let to = prim_of(self.module, data.ty);
+                Pure { b: &mut self.b, calls: self.code }.emit(op, from, to, &args)
+            }
+        }
+    }
+
+    fn access_flags(&self) -> MemFlagsData {
+        // Two parameters may be one buffer: nothing may be assumed about aliasing.
+        MemFlagsData::new().with_notrap()
+    }
+
+    fn param_leaf(&mut self, i: Inst) -> Option<ir::Value> {
+        let f = self.f;
+        let ValueDef::Param(n) = f.def(f.arg(i, 0)) else { return None };
+        let ParamLayout::Scalar { offset, ty, .. } = self.layout.params[n as usize] else {
+            return None;
+        };
+        let leaf = *self.module.types.leaves(ty).get(f.inst(i).imm_lo() as usize)?;
+        Some(self.load_scalar(offset + leaf.offset, prim_of(self.module, leaf.ty)))
+    }
+
+    fn length(&mut self, i: Inst) -> ir::Value {
+        let f = self.f;
+        let v = f.arg(i, 0);
+        let len = match (self.buffer(v), self.module.types.kind(f.ty(v))) {
+            (Some(b), _) => b.len,
+            (None, TypeKind::SharedArray(_, n) | TypeKind::LocalArray(_, n)) => {
+                self.b.ins().iconst(types::I64, n as i64)
+            }
+            (None, _) => self.b.ins().iconst(types::I64, 0),
+        };
+        if prim_of(self.module, f.inst(i).ty).bit_width() == 64 {
+            return len;
+        }
+        let most = self.b.ins().iconst(types::I64, u32::MAX as i64);
+        let long = self.b.ins().icmp(IntCC::UnsignedGreaterThan, len, most);
+        let len = self.b.ins().select(long, most, len);
+        self.b.ins().ireduce(types::I32, len)
+    }
+
+    /// The element type of a buffer or an array.
+    fn element(&self, v: Value) -> TypeId {
+        match self.module.types.kind(self.f.ty(v)) {
+            TypeKind::Buffer(t) | TypeKind::SharedArray(t, _) | TypeKind::LocalArray(t, _) => t,
+            _ => self.f.ty(v),
+        }
+    }
+
+    /// The address of a leaf of an element. Accesses are unchecked here.
+    fn address(&mut self, array: Value, index: Value, leaf: u32) -> ir::Value {
+        let elem = self.element(array);
+        let stride = self.module.types.stride(elem).max(1);
+        let offset = match self.module.types.is_aggregate(elem) {
+            true => self.module.types.leaves(elem).get(leaf as usize).map_or(0, |l| l.offset),
+            false => 0,
+        };
+        let base = self.value(array);
+        let p = self.prim(index);
+        let index = self.value(index);
+        let index = match (p.bit_width(), p.is_signed()) {
+            (64, _) => index,
+            (_, true) => self.b.ins().sextend(types::I64, index),
+            (_, false) => self.b.ins().uextend(types::I64, index),
+        };
+        let at = match stride.is_power_of_two() {
+            true => self.b.ins().ishl_imm_u(index, stride.trailing_zeros() as i64),
+            false => self.b.ins().imul_imm_s(index, stride as i64),
+        };
+        let address = self.b.ins().iadd(base, at);
+        if offset == 0 { address } else { self.b.ins().iadd_imm_s(address, offset as i64) }
+    }
+
+    fn local_array(&mut self, i: Inst) -> ir::Value {
+        let bytes = array_bytes(&self.module.types, self.f.inst(i).ty).next_multiple_of(16);
+        let address = match self.memory.local(i) {
+            Some(offset) => self.frame_address(offset, bytes),
+            None => {
+                let slot = self.b.create_sized_stack_slot(StackSlotData::new(
+                    StackSlotKind::ExplicitSlot,
+                    bytes,
+                    4,
+                ));
+                self.b.ins().stack_addr(types::I64, slot, 0)
+            }
+        };
+        self.zero(address, bytes);
+        address
+    }
+
+    fn zero(&mut self, address: ir::Value, bytes: u32) {
+        let zero = self.b.ins().iconst(types::I64, 0);
+        if bytes <= 128 {
+            for offset in (0..bytes).step_by(8) {
+                self.b.ins().store(MemFlagsData::trusted(), zero, address, offset as i32);
+            }
+            return;
+        }
+        let at = self.b.declare_var(types::I64);
+        let words = self.b.ins().iconst(types::I64, bytes as i64 / 8);
+        let l = self.loop_start(at, zero, words);
+        let n = self.b.use_var(at);
+        let n = self.b.ins().ishl_imm_u(n, 3);
+        let p = self.b.ins().iadd(address, n);
+        self.b.ins().store(MemFlagsData::trusted(), zero, p, 0);
+        self.b.ins().jump(l.latch, &[]);
+        self.b.switch_to_block(l.latch);
+        self.loop_step(&l);
+    }
+
+    fn atomic(&mut self, i: Inst) -> ir::Value {
+        let f = self.f;
+        let op = f.inst(i).op;
+        let prim = prim_of(self.module, f.inst(i).ty);
+        let address = self.address(f.arg(i, 0), f.arg(i, 1), 0);
+        let v = self.value(f.arg(i, 2));
+        let new = f.args(i).get(3).copied().map(|r| self.value(r));
+        if f.space(&self.module.types, i) != AddressSpace::Buffer {
+            // One thread runs the whole workgroup.
+            let old = self.b.ins().load(clif_type(prim), MemFlagsData::trusted(), address, 0);
+            let value = self.combine(op, prim, old, v, new);
+            self.b.ins().store(MemFlagsData::trusted(), value, address, 0);
+            return old;
+        }
+        let flags = MemFlagsData::trusted();
+        let ty = clif_type(prim);
+        let signed = prim.is_signed();
+        let native = match op {
+            Op::GpuAtomicAdd => Some(AtomicRmwOp::Add),
+            Op::GpuAtomicSub => Some(AtomicRmwOp::Sub),
+            Op::GpuAtomicMin if signed => Some(AtomicRmwOp::Smin),
+            Op::GpuAtomicMin => Some(AtomicRmwOp::Umin),
+            Op::GpuAtomicMax if signed => Some(AtomicRmwOp::Smax),
+            Op::GpuAtomicMax => Some(AtomicRmwOp::Umax),
+            Op::GpuAtomicAnd => Some(AtomicRmwOp::And),
+            Op::GpuAtomicOr => Some(AtomicRmwOp::Or),
+            Op::GpuAtomicXor => Some(AtomicRmwOp::Xor),
+            Op::GpuAtomicExchange => Some(AtomicRmwOp::Xchg),
+            _ => None,
+        };
+        match (native, new, prim.is_float()) {
+            (Some(native), _, false) => self.b.ins().atomic_rmw(ty, flags, native, address, v),
+            (None, Some(new), false) => self.b.ins().atomic_cas(flags, address, v, new),
+            _ => self.atomic_float(op, prim, address, v, new),
+        }
+    }
+
+    /// The element after an atomic.
+    fn combine(
+        &mut self,
+        op: Op,
+        p: PrimType,
+        old: ir::Value,
+        v: ir::Value,
+        new: Option<ir::Value>,
+    ) -> ir::Value {
+        let pick = |signed, unsigned, float| match (p.is_float(), p.is_signed()) {
+            (true, _) => float,
+            (false, true) => signed,
+            (false, false) => unsigned,
+        };
+        let plain = match op {
+            Op::GpuAtomicAdd => pick(Op::IAdd, Op::IAdd, Op::FAdd),
+            Op::GpuAtomicSub => pick(Op::ISub, Op::ISub, Op::FSub),
+            Op::GpuAtomicMin => pick(Op::ISmin, Op::IUmin, Op::FMin),
+            Op::GpuAtomicMax => pick(Op::ISmax, Op::IUmax, Op::FMax),
+            Op::GpuAtomicAnd => Op::IAnd,
+            Op::GpuAtomicOr => Op::IOr,
+            Op::GpuAtomicXor => Op::IXor,
+            _ => {
+                let Some(new) = new else { return v };
+                let p = p.bits_type();
+                let bits = |s: &mut Self, x| {
+                    Pure { b: &mut s.b, calls: s.code }.emit(Op::BitsCast, p, p, &[x])
+                };
+                let (a, b) = (bits(self, old).unwrap_or(old), bits(self, v).unwrap_or(v));
+                let same = self.b.ins().icmp(IntCC::Equal, a, b);
+                return self.b.ins().select(same, new, old);
+            }
+        };
+        Pure { b: &mut self.b, calls: self.code }.emit(plain, p, p, &[old, v]).unwrap_or(old)
+    }
+
+    /// A compare-and-swap loop on the bits of a float.
+    fn atomic_float(
+        &mut self,
+        op: Op,
+        p: PrimType,
+        address: ir::Value,
+        v: ir::Value,
+        new: Option<ir::Value>,
+    ) -> ir::Value {
+        let bits = p.bits_type();
+        let (again, done) = (self.b.create_block(), self.b.create_block());
+        let seen = self.b.append_block_param(again, clif_type(bits));
+        let flags = MemFlagsData::trusted();
+        let first = self.b.ins().load(clif_type(bits), flags, address, 0);
+        self.b.ins().jump(again, &[BlockArg::Value(first)]);
+        self.b.switch_to_block(again);
+        let cast = |s: &mut Self, from, to, x| {
+            Pure { b: &mut s.b, calls: s.code }.emit(Op::BitsCast, from, to, &[x]).unwrap_or(x)
+        };
+        let old = cast(self, bits, p, seen);
+        let value = self.combine(op, p, old, v, new);
+        let value = cast(self, p, bits, value);
+        let found = self.b.ins().atomic_cas(flags, address, seen, value);
+        let same = self.b.ins().icmp(IntCC::Equal, found, seen);
+        self.b.ins().brif(same, done, &[], again, &[BlockArg::Value(found)]);
+        self.b.switch_to_block(done);
+        old
+    }
+
+    fn print(&mut self, i: Inst) {
+        let f = self.f;
+        let call = |s: &mut Self, f: RtFn, args: &[ir::Value]| {
+            let r = s.code.rt(s.b.func, f);
+            let inst = s.b.ins().call(r, args);
+            s.b.inst_results(inst).first().copied()
+        };
+        let Some(builder) = call(self, RtFn::SbNew, &[]) else { return };
+        for (n, &v) in f.args(i).iter().enumerate() {
+            if n > 0 {
+                let space = self.code.runtime.str_object(" ");
+                let space = self.b.ins().iconst(types::I64, space as i64);
+                call(self, RtFn::SbAppendStr, &[builder, space]);
+            }
+            let p = self.prim(v);
+            let x = self.value(v);
+            let (to, append) = match p {
+                PrimType::Bool => (PrimType::Bool, RtFn::SbAppendBool),
+                p if p.is_float() => (PrimType::F64, RtFn::SbAppendF64),
+                p if p.is_signed() => (PrimType::I64, RtFn::SbAppendI64),
+                _ => (PrimType::U64, RtFn::SbAppendU64),
+            };
+            let x = Pure { b: &mut self.b, calls: self.code }.emit(Op::Cast, p, to, &[x]);
+            if let Some(x) = x {
+                call(self, append, &[builder, x]);
+            }
+        }
+        if let Some(text) = call(self, RtFn::SbBuild, &[builder]) {
+            call(self, RtFn::Println, &[text]);
+            call(self, RtFn::Release, &[text]);
+        }
+    }
+
+    /// Stores phi values for another region, or gives the arguments of an internal jump.
+    fn edge(&mut self, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
+        let f = self.f;
+        let mut values = Vec::new();
+        for phi in f.phis(to) {
+            if let (Some(v), Some(p)) = (f.phi_value(phi, from), f.inst(phi).result()) {
+                values.push((p, self.value(v)));
+            }
+        }
+        if self.plan.is_internal(from, to) {
+            let block = self.blocks[to.index()].expect("blocks of the region were made");
+            return (block, values.into_iter().map(|(_, v)| BlockArg::Value(v)).collect());
+        }
+        // The stores need a block of their own: this edge may be one of several of a branch.
+        let here = self.b.current_block().expect("a block is being filled");
+        let way = self.b.create_block();
+        self.b.switch_to_block(way);
+        for (phi, v) in values {
+            self.export_phi(phi, v);
+        }
+        self.leave_region(self.plan.region_of(to));
+        self.b.switch_to_block(here);
+        (way, Vec::new())
+    }
+
+    fn terminator(&mut self, block: Block) {
+        let f = self.f;
+        match &f.block(block).term {
+            Terminator::Ret(_) => self.leave_region(None),
+            Terminator::Br(to) => {
+                let (to, args) = self.edge(block, *to);
+                self.b.ins().jump(to, &args);
+            }
+            Terminator::Cbr { cond, then, else_ } => {
+                let cond = self.value(*cond);
+                let (then, then_args) = self.edge(block, *then);
+                let (else_, else_args) = self.edge(block, *else_);
+                self.b.ins().brif(cond, then, &then_args, else_, &else_args);
+            }
+            Terminator::Switch { value, cases, default } => {
+                let p = self.prim(*value);
+                let v = self.value(*value);
+                for &(bits, to) in cases {
+                    let c = constant(&mut self.b, p, bits);
+                    let equal = self.b.ins().icmp(IntCC::Equal, v, c);
+                    let (to, args) = self.edge(block, to);
+                    let next = self.b.create_block();
+                    self.b.ins().brif(equal, to, &args, next, &[]);
+                    self.b.switch_to_block(next);
+                }
+                let (to, args) = self.edge(block, *default);
+                self.b.ins().jump(to, &args);
+            }
+            Terminator::Unreachable => {
+                self.b.ins().trap(TrapCode::unwrap_user(2));
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Cutting a kernel at its barriers into regions.
+//!
+//! A region is a single-entry part of the control-flow graph without barriers inside: every
+//! invocation of a workgroup runs it from the leader to an edge that leaves it before any
+//! invocation goes on behind the next barrier. A scalar spine runs region after region. The form
+//! does not depend on the code generator.
+//!
+//! Law: the leader dominates its region; a barrier lies between two regions; an edge inside a
+//! region never enters at another block than the leader, so regions partition the reachable
+//! blocks.
+
+use magpie_mpir::analysis::cfg::Cfg;
+use magpie_mpir::analysis::uniformity::Uniformity;
+use magpie_mpir::{Block, MpirFn, Op, Terminator};
+
+/// A region of a [`RegionPlan`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct RegionId(pub(crate) u32);
+
+/// A single-entry part of the kernel.
+#[derive(Debug)]
+pub(crate) struct Region {
+    /// Where every invocation starts.
+    pub(crate) leader: Block,
+    /// In reverse postorder, the leader first.
+    pub(crate) blocks: Vec<Block>,
+    /// Regions that edges lead to, each once, in order of appearance.
+    pub(crate) exits: Vec<RegionId>,
+    /// Whether an invocation can end here.
+    pub(crate) returns: bool,
+}
+
+/// The regions of a kernel. Region 0 starts at the entry.
+#[derive(Debug)]
+pub(crate) struct RegionPlan {
+    pub(crate) regions: Vec<Region>,
+    region_of: Vec<Option<RegionId>>,
+    /// Whether invocations of one workgroup may leave a region for different ones, so that the
+    /// spine must keep a next region for each invocation.
+    pub(crate) per_invocation: bool,
+}
+
+impl RegionPlan {
+    /// The region of a reachable block.
+    pub(crate) fn region_of(&self, b: Block) -> Option<RegionId> {
+        self.region_of[b.index()]
+    }
+
+    /// Whether the edge stays inside its region.
+    pub(crate) fn is_internal(&self, from: Block, to: Block) -> bool {
+        self.region_of(from) == self.region_of(to)
+    }
+}
+
+/// Splits blocks so that a barrier is nothing but an edge, and returns the blocks behind barriers.
+pub(crate) fn split_at_barriers(f: &mut MpirFn) -> Vec<Block> {
+    let mut behind = Vec::new();
+    let mut work: Vec<Block> = f.block_ids().collect();
+    while let Some(b) = work.pop() {
+        let barrier = |&i: &magpie_mpir::Inst| f.inst(i).op == Op::GpuBarrier;
+        let Some(at) = f.block(b).insts.iter().position(barrier) else { continue };
+        let next = f.add_block();
+        let mut rest = f.block_mut(b).insts.split_off(at);
+        rest.remove(0);
+        let span = f.block(b).term_span;
+        let term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Br(next));
+        let tail = f.block_mut(next);
+        tail.insts = rest;
+        tail.term = term;
+        tail.term_span = span;
+        for s in f.successors(next) {
+            let phis: Vec<_> = f.phis(s).collect();
+            for phi in phis {
+                f.map_phi_blocks(phi, |p| if p == b { next } else { p });
+            }
+        }
+        behind.push(next);
+        work.push(next);
+    }
+    behind
+}
+
+/// Finds the regions of a kernel whose barriers were split off; `behind` are the blocks that must
+/// start a region.
+pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]) -> RegionPlan {
+    let leaders = leaders(f, cfg, behind);
+    let mut region_of = vec![None; f.blocks.len()];
+    let mut regions: Vec<Region> = Vec::new();
+    for &b in cfg.rpo() {
+        let leader = leaders[b.index()].unwrap_or(b);
+        let id = if leader == b {
+            regions.push(Region { leader, blocks: Vec::new(), exits: Vec::new(), returns: false });
+            RegionId(regions.len() as u32 - 1)
+        } else {
+            // The leader dominates the block, so it came first.
+            region_of[leader.index()].unwrap_or(RegionId(0))
+        };
+        region_of[b.index()] = Some(id);
+        regions[id.0 as usize].blocks.push(b);
+    }
+    let mut plan = RegionPlan { regions, region_of, per_invocation: false };
+    for &b in cfg.rpo() {
+        let Some(id) = plan.region_of(b) else { continue };
+        let term = &f.block(b).term;
+        plan.regions[id.0 as usize].returns |= matches!(term, Terminator::Ret(_));
+        for s in f.successors(b) {
+            let Some(to) = plan.region_of(s) else { continue };
+            let exits = &mut plan.regions[id.0 as usize].exits;
+            if to != id && !exits.contains(&to) {
+                exits.push(to);
+            }
+        }
+    }
+    plan.per_invocation = (0..plan.regions.len()).any(|r| may_diverge(f, uniform, &plan, r));
+    plan
+}
+
+/// The leader of every reachable block: the only region its predecessors are in, or itself.
+fn leaders(f: &MpirFn, cfg: &Cfg, behind: &[Block]) -> Vec<Option<Block>> {
+    let mut leader: Vec<Option<Block>> = vec![None; f.blocks.len()];
+    let mut fixed = vec![false; f.blocks.len()];
+    for &b in behind.iter().chain(cfg.rpo().first()) {
+        fixed[b.index()] = true;
+        leader[b.index()] = Some(b);
+    }
+    // A block only ever turns into a leader, so this ends; one round more than the nesting of
+    // loops with barriers is the rule.
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &b in cfg.rpo() {
+            if fixed[b.index()] {
+                continue;
+            }
+            let mut common = None;
+            let mut differ = false;
+            for &p in cfg.preds(b) {
+                match (leader[p.index()], common) {
+                    (None, _) => {}
+                    (Some(l), None) => common = Some(l),
+                    (Some(l), Some(c)) => differ |= l != c,
+                }
+            }
+            let new = if differ { Some(b) } else { common };
+            fixed[b.index()] |= differ;
+            if new != leader[b.index()] {
+                leader[b.index()] = new;
+                changed = true;
+            }
+        }
+    }
+    leader
+}
+
+/// Whether a divergent branch of the region decides between different ways out of it.
+fn may_diverge(f: &MpirFn, uniform: &Uniformity, plan: &RegionPlan, region: usize) -> bool {
+    let r = &plan.regions[region];
+    if r.exits.len() + r.returns as usize <= 1 {
+        return false;
+    }
+    // For each block the ways out that can be reached without leaving the region: the number of
+    // one of them, or `Many`.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Ways {
+        Unknown,
+        One(u32),
+        Many,
+    }
+    let join = |a: Ways, b: Ways| match (a, b) {
+        (Ways::Unknown, x) | (x, Ways::Unknown) => x,
+        (Ways::One(x), Ways::One(y)) if x == y => a,
+        _ => Ways::Many,
+    };
+    let mut ways = vec![Ways::Unknown; f.blocks.len()];
+    let id = Some(RegionId(region as u32));
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &b in r.blocks.iter().rev() {
+            let mut new = match f.block(b).term {
+                Terminator::Ret(_) => Ways::One(u32::MAX),
+                _ => Ways::Unknown,
+            };
+            for s in f.successors(b) {
+                let way = match plan.region_of(s) {
+                    to if to == id => ways[s.index()],
+                    Some(to) => Ways::One(to.0),
+                    None => Ways::Unknown,
+                };
+                new = join(new, way);
+            }
+            if new != ways[b.index()] {
+                ways[b.index()] = new;
+                changed = true;
+            }
+        }
+    }
+    r.blocks.iter().any(|&b| {
+        let divergent = f.block(b).term.operand().is_some_and(|v| !uniform.is_uniform(v));
+        divergent && f.successors(b).len() > 1 && ways[b.index()] == Ways::Many
+    })
+}
