@@ -1,0 +1,1 @@
+//! Transformations of functions: one file and one public function each.
