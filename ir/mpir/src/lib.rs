@@ -9,11 +9,16 @@
 //!   memory.
 //! - What [`verify`](mod@verify) accepts makes no pass and no back end panic.
 
+pub mod analysis;
 pub mod eval;
 mod func;
 mod ids;
 mod module;
+mod module_eq;
 mod op;
+mod parse;
+pub mod passes;
+mod print;
 
 pub use func::{
     AddressSpace, Const, Domain, Flags, InstData, KernelSpans, MpirBlock, MpirFn, MpirGpuMeta,
@@ -21,4 +26,9 @@ pub use func::{
 };
 pub use ids::{Block, FnId, Inst, StrId, Value};
 pub use module::Module;
-pub use op::{Class, Consumes, Immediate, Memory, Op, OpInfo, Place, Signature};
+pub use module_eq::module_eq;
+pub use op::{
+    Class, Consumes, ImmKind, ImmPart, Immediate, Memory, Op, OpInfo, Place, Signature,
+};
+pub use parse::{MAX_TYPE_DEPTH, parse, parse_with_own_places};
+pub use print::{print_fn, print_inst, print_module, print_type};

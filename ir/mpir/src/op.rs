@@ -50,20 +50,98 @@ pub enum Immediate {
     Field,
     /// `leaf=N`: a scalar of a flattened value ([`magpie_types::TypeCtx::leaves`]).
     Leaf,
-    /// `variant=N`, or `variant=N field=M` (low half, high half).
+    /// `variant=N`, or `variant=N field=M` (low half, high half; field 0 is not written).
     Variant,
-    /// `fn=@NAME`: a function of the module, with op-specific flags in the high half.
+    /// `fn=NAME`, or `fn=NAME bits=N`: a function of the module (low half), with op-specific bits
+    /// in the high half.
     Func,
-    /// `hash=@NAME eq=@NAME`: optional functions, stored plus one (low half, high half).
-    Funcs,
+    /// `hash=NAME eq=NAME`: optional functions, stored plus one (low half, high half).
+    HashEqFuncs,
+    /// `eq=NAME`: an optional function, stored plus one.
+    EqFunc,
+    /// `ord=NAME`: an optional function, stored plus one.
+    OrdFunc,
     /// `rt=SYMBOL`: a runtime function.
     Rt,
-    /// `offset=N`: signed bytes.
+    /// `offset=N`: signed bytes; 0 is not written.
     Offset,
     /// `size=N align=M` (low half, high half).
     SizeAlign,
-    /// `type=T object=0|1`: whose description, of the value or of the object behind it.
+    /// `type=T`, or `type=T object=1`: whose description (low half), of the value or of the object
+    /// behind it (high half 1).
     TypeInfo,
+}
+
+/// What one part of an immediate is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImmKind {
+    /// An unsigned number.
+    Number,
+    /// A signed 64-bit number, the whole immediate.
+    Signed,
+    /// A function of the module.
+    Func,
+    /// A function of the module plus one, or 0 for none.
+    OptionalFunc,
+    /// A runtime function, by its C symbol.
+    Rt,
+    /// A type.
+    Type,
+}
+
+/// One `key=value` of an instruction in the text form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ImmPart {
+    /// The word before `=`.
+    pub key: &'static str,
+    /// What stands behind `=`.
+    pub kind: ImmKind,
+    /// Whether it is the high half of the immediate.
+    pub high: bool,
+    /// Whether it is not written when it is 0.
+    pub optional: bool,
+}
+
+impl Immediate {
+    /// The parts of the immediate in the order of the text form.
+    pub fn parts(self) -> &'static [ImmPart] {
+        const fn part(key: &'static str, kind: ImmKind) -> ImmPart {
+            ImmPart { key, kind, high: false, optional: false }
+        }
+        const fn optional(key: &'static str, kind: ImmKind, high: bool) -> ImmPart {
+            ImmPart { key, kind, high, optional: true }
+        }
+        use ImmKind::*;
+        match self {
+            Immediate::None => &[],
+            Immediate::Dim => const { &[part("dim", Number)] },
+            Immediate::Lane => const { &[part("lane", Number)] },
+            Immediate::Field => const { &[part("field", Number)] },
+            Immediate::Leaf => const { &[part("leaf", Number)] },
+            Immediate::Variant => {
+                const { &[part("variant", Number), optional("field", Number, true)] }
+            }
+            Immediate::Func => const { &[part("fn", Func), optional("bits", Number, true)] },
+            Immediate::HashEqFuncs => {
+                const { &[optional("hash", OptionalFunc, false), optional("eq", OptionalFunc, true)] }
+            }
+            Immediate::EqFunc => const { &[optional("eq", OptionalFunc, false)] },
+            Immediate::OrdFunc => const { &[optional("ord", OptionalFunc, false)] },
+            Immediate::Rt => const { &[part("rt", Rt)] },
+            Immediate::Offset => const { &[optional("offset", Signed, false)] },
+            Immediate::SizeAlign => {
+                const {
+                    &[
+                        part("size", Number),
+                        ImmPart { key: "align", kind: Number, high: true, optional: false },
+                    ]
+                }
+            }
+            Immediate::TypeInfo => {
+                const { &[part("type", Type), optional("object", Number, true)] }
+            }
+        }
+    }
 }
 
 /// What an op does to memory. The address space follows from the type of operand 0
@@ -390,13 +468,13 @@ ops! {
     ArrPush "arr.push" Own, None, Any, traps, Host, Rest, "Appends.";
     ArrPop "arr.pop" Own, None, Any, pure, Host, None, "Removes the last element, if any.";
     ArrSlice "arr.slice" Own, None, Any, traps, Host, None, "A new array of elements start .. end.";
-    ArrContains "arr.contains" Own, Funcs, Any, pure, Host, None, "Whether an equal element exists.";
-    ArrSort "arr.sort" Own, Funcs, Any, pure, Host, None, "Stable ascending sort.";
+    ArrContains "arr.contains" Own, EqFunc, Any, pure, Host, None, "Whether an equal element exists.";
+    ArrSort "arr.sort" Own, OrdFunc, Any, pure, Host, None, "Stable ascending sort.";
     ArrMap "arr.map" Own, None, Any, traps, Host, None, "A new array of the results of callable operand 1.";
     ArrFilter "arr.filter" Own, None, Any, traps, Host, None, "A new array of the elements for which callable operand 1 is true.";
     ArrReduce "arr.reduce" Own, None, Any, traps, Host, None, "Folds from operand 1 with callable operand 2.";
     ArrForeach "arr.foreach" Own, None, Any, traps, Host, None, "Calls callable operand 1 for each element.";
-    MapNew "map.new" Own, Funcs, Any, pure, Host, None, "An empty map.";
+    MapNew "map.new" Own, HashEqFuncs, Any, pure, Host, None, "An empty map.";
     MapSet "map.set" Own, None, Any, pure, Host, Rest, "Adds or replaces.";
     MapGet "map.get" Own, None, Any, pure, Host, None, "TOption of a copy of the value.";
     MapGetRef "map.get_ref" Own, None, Read, traps, Host, None, "The value, or a view of it; panics when the key is missing.";

@@ -418,6 +418,12 @@ impl TypeCtx {
         id
     }
 
+    /// Gives a signature other types, so that definitions may refer to each other.
+    pub fn set_sig(&mut self, id: SigId, params: Vec<TypeId>, ret: TypeId) {
+        let sig = &mut self.sigs[id.0 as usize];
+        (sig.params, sig.ret) = (params, ret);
+    }
+
     /// The definition of a struct.
     pub fn struct_def(&self, id: StructId) -> &StructDef {
         &self.structs[id.0 as usize]
