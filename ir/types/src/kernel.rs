@@ -95,8 +95,10 @@ pub struct BufferParam {
     pub elem: TypeId,
     /// Bytes between elements in host arrays.
     pub host_stride: u32,
-    /// Bytes between elements on the device. It differs from `host_stride` when the target lacks
-    /// 8- or 16-bit storage: elements of 1 or 2 bytes are widened to 4 in transfers.
+    /// Bytes between elements on the device. It differs from `host_stride` when the device lacks
+    /// 8- or 16-bit storage: scalars of 1 or 2 bytes are then widened to 4 in transfers. The
+    /// element is in the low-order bytes of its word; kernels may leave anything in the others
+    /// and must not rely on them.
     pub device_stride: u32,
     /// Whether the kernel may store to it.
     pub writes: bool,
@@ -313,6 +315,56 @@ impl KernelLayout {
         self.buffers().count()
     }
 
+    /// Whether the layout is consistent: every offset inside its block, buffers numbered in
+    /// order, every named buffer there.
+    ///
+    /// # Errors
+    /// What is wrong, for a message about the kernel.
+    pub fn check(&self) -> Result<(), String> {
+        let inside = |offset: u32, size: u32, end: u32| {
+            offset.checked_add(size).is_some_and(|last| last <= end)
+        };
+        let (scalars, block) = (self.scalar_size, self.block_size);
+        if !scalars.is_multiple_of(16) || !block.is_multiple_of(16) || scalars > block {
+            return Err(format!("scalar block of {scalars} bytes in {block} bytes"));
+        }
+        if self.transport == ScalarTransport::None && block != 0 {
+            return Err(format!("{block} bytes of scalars without a transport"));
+        }
+        if self.workgroup.contains(&0) {
+            return Err(format!("workgroup {:?}", self.workgroup));
+        }
+        for (n, buffer) in self.buffers().enumerate() {
+            if buffer.index as usize != n {
+                return Err(format!("buffer parameter {n} has index {}", buffer.index));
+            }
+            if buffer.host_stride == 0 || buffer.device_stride == 0 {
+                return Err(format!("buffer parameter {n} has elements without bytes"));
+            }
+        }
+        for param in &self.params {
+            if let ParamLayout::Scalar { offset, size, .. } = *param
+                && !inside(offset, size, scalars)
+            {
+                return Err(format!("scalar of {size} bytes at {offset} in {scalars} bytes"));
+            }
+        }
+        let buffers = self.num_buffers();
+        for hidden in &self.hidden {
+            let HiddenLength { buffer, offset, size } = *hidden;
+            if buffer as usize >= buffers || !matches!(size, 4 | 8) {
+                return Err(format!("length of buffer {buffer} in {size} bytes"));
+            }
+            if offset < scalars || !inside(offset, size, block) {
+                return Err(format!("length of buffer {buffer} at {offset} in {block} bytes"));
+            }
+        }
+        match self.preconditions.iter().find(|p| p.buffer as usize >= buffers) {
+            Some(p) => Err(format!("precondition on buffer {}, of {buffers}", p.buffer)),
+            None => Ok(()),
+        }
+    }
+
     /// The buffer parameters in order.
     pub fn buffers(&self) -> impl Iterator<Item = &BufferParam> {
         self.params.iter().filter_map(|p| match p {
@@ -323,7 +375,7 @@ impl KernelLayout {
 }
 
 /// The code of a blob.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BlobCode {
     /// SPIR-V words, PTX text, and so on, as the driver takes them.
     Bytes(Vec<u8>),
@@ -354,7 +406,7 @@ pub type HostKernelFn =
 pub struct HostLaunch {
     /// One entry a buffer parameter.
     pub buffers: *const HostBuffer,
-    /// The caller's scalar block.
+    /// The caller's scalar block, 16-byte aligned.
     pub scalars: *const u8,
     /// Number of workgroups.
     pub grid: [u32; 3],
@@ -366,14 +418,14 @@ pub struct HostLaunch {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HostBuffer {
-    /// First element; 16-byte aligned, never null.
+    /// First element; 64-byte aligned, never null. An empty buffer has memory for one element.
     pub data: *mut u8,
     /// Number of elements.
     pub len: u64,
 }
 
 /// A compiled kernel for one back end.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelBlob {
     /// For which back end.
     pub backend: GpuBackend,

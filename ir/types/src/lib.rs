@@ -8,6 +8,7 @@ mod builtin;
 mod ctx;
 pub mod float16;
 pub mod kernel;
+pub mod kernel_codec;
 mod layout;
 mod prim;
 mod sid;
