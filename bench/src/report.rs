@@ -1,6 +1,5 @@
 //! Results as a table and as JSON.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -39,11 +38,14 @@ pub(crate) fn table(race: &Race) -> String {
 
 /// Writes all results to a file, whole or not at all.
 pub(crate) fn write_json(path: &Path, races: &[Race], threads: usize) -> std::io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    writeln!(file, "{:#}", json_of(races, threads))?;
-    file.persist(path)?;
-    Ok(())
+    let partial = path.with_extension("partial");
+    let text = format!("{:#}\n", json_of(races, threads));
+    std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, path)).inspect_err(
+        |_| {
+            // Nothing to remove when it could not be made.
+            std::fs::remove_file(&partial).ok();
+        },
+    )
 }
 
 fn json_of(races: &[Race], threads: usize) -> Value {
