@@ -1,0 +1,229 @@
+//! The address of every function of the C ABI, for programs that run in memory.
+
+use crate::{
+    array, callable, fs, gpu, io, map, math, object, os, panic, string, string_builder, time,
+};
+use magpie_types::abi::{AbiType, RtFn};
+
+/// The address of a runtime function.
+pub fn symbol_address(f: RtFn) -> *const u8 {
+    match entry(f) {
+        Some(entry) => entry.address.cast(),
+        None => gpu::abi::symbol_address(f).unwrap_or(std::ptr::null()),
+    }
+}
+
+/// The function of a row that does not belong to the devices.
+///
+/// Each row of the table stands here or, for the `Gpu` rows, in `gpu::abi::symbol_address`;
+/// neither match has a wildcard, so a new row does not compile until it has an implementation.
+fn entry(f: RtFn) -> Option<Entry> {
+    Some(match f {
+        RtFn::Alloc => Entry::of1(object::mp_rt_alloc),
+        RtFn::Retain => Entry::of1(object::mp_rt_retain),
+        RtFn::Release => Entry::of1(object::mp_rt_release),
+        RtFn::WeakDowngrade => Entry::of1(object::mp_rt_weak_downgrade),
+        RtFn::WeakUpgrade => Entry::of1(object::mp_rt_weak_upgrade),
+        RtFn::WeakRetain => Entry::of1(object::mp_rt_weak_retain),
+        RtFn::WeakRelease => Entry::of1(object::mp_rt_weak_release),
+        RtFn::RetainValue => Entry::of2(object::mp_rt_retain_value),
+        RtFn::ReleaseValue => Entry::of2(object::mp_rt_release_value),
+        RtFn::Panic => Entry::never(panic::mp_rt_panic as *const ()),
+        RtFn::PanicBuiltin => Entry::never(panic::mp_rt_panic_builtin as *const ()),
+        RtFn::StrConcat => Entry::of2(string::mp_rt_str_concat),
+        RtFn::StrLen => Entry::of1(string::mp_rt_str_len),
+        RtFn::StrEq => Entry::of2(string::mp_rt_str_eq),
+        RtFn::StrSlice => Entry::of3(string::mp_rt_str_slice),
+        RtFn::StrBytes => Entry::of2(string::mp_rt_str_bytes),
+        RtFn::StrParseI64 => Entry::of3(string::mp_rt_str_parse_i64),
+        RtFn::StrParseU64 => Entry::of3(string::mp_rt_str_parse_u64),
+        RtFn::StrParseF64 => Entry::of3(string::mp_rt_str_parse_f64),
+        RtFn::StrParseBool => Entry::of3(string::mp_rt_str_parse_bool),
+        RtFn::SbNew => Entry::of0(string_builder::mp_rt_sb_new),
+        RtFn::SbAppendStr => Entry::of2(string_builder::mp_rt_sb_append_str),
+        RtFn::SbAppendI64 => Entry::of2(string_builder::mp_rt_sb_append_i64),
+        RtFn::SbAppendU64 => Entry::of2(string_builder::mp_rt_sb_append_u64),
+        RtFn::SbAppendF64 => Entry::of2(string_builder::mp_rt_sb_append_f64),
+        RtFn::SbAppendBool => Entry::of2(string_builder::mp_rt_sb_append_bool),
+        RtFn::SbBuild => Entry::of1(string_builder::mp_rt_sb_build),
+        RtFn::ArrNew => Entry::of2(array::mp_rt_arr_new),
+        RtFn::ArrPush => Entry::of2(array::mp_rt_arr_push),
+        RtFn::ArrPop => Entry::of2(array::mp_rt_arr_pop),
+        RtFn::ArrSlice => Entry::of3(array::mp_rt_arr_slice),
+        RtFn::ArrContains => Entry::of3(array::mp_rt_arr_contains),
+        RtFn::ArrSort => Entry::of2(array::mp_rt_arr_sort),
+        RtFn::MapNew => Entry::of4(map::mp_rt_map_new),
+        RtFn::MapSet => Entry::of3(map::mp_rt_map_set),
+        RtFn::MapGet => Entry::of2(map::mp_rt_map_get),
+        RtFn::MapDelete => Entry::of3(map::mp_rt_map_delete),
+        RtFn::MapLen => Entry::of1(map::mp_rt_map_len),
+        RtFn::MapKeys => Entry::of1(map::mp_rt_map_keys),
+        RtFn::MapValues => Entry::of1(map::mp_rt_map_values),
+        RtFn::CallableNew => Entry::of2(callable::mp_rt_callable_new),
+        RtFn::Print => Entry::of1(io::mp_rt_print),
+        RtFn::Println => Entry::of1(io::mp_rt_println),
+        RtFn::Eprintln => Entry::of1(io::mp_rt_eprintln),
+        RtFn::PrintlnI64 => Entry::of1(io::mp_rt_println_i64),
+        RtFn::PrintlnU64 => Entry::of1(io::mp_rt_println_u64),
+        RtFn::PrintlnF64 => Entry::of1(io::mp_rt_println_f64),
+        RtFn::PrintlnBool => Entry::of1(io::mp_rt_println_bool),
+        RtFn::Readln => Entry::of0(io::mp_rt_readln),
+        RtFn::NowNs => Entry::of0(time::mp_rt_now_ns),
+        RtFn::SleepMs => Entry::of1(time::mp_rt_sleep_ms),
+        RtFn::OsArgs => Entry::of1(os::mp_rt_os_args),
+        RtFn::OsEnvVar => Entry::of2(os::mp_rt_os_env_var),
+        RtFn::OsExit => Entry::never(os::mp_rt_os_exit as *const ()),
+        RtFn::OsCwd => Entry::of0(os::mp_rt_os_cwd),
+        RtFn::FsReadBytes => Entry::of4(fs::mp_rt_fs_read_bytes),
+        RtFn::FsWriteBytes => Entry::of3(fs::mp_rt_fs_write_bytes),
+        RtFn::FsReadText => Entry::of3(fs::mp_rt_fs_read_text),
+        RtFn::FsWriteText => Entry::of3(fs::mp_rt_fs_write_text),
+        RtFn::HashStr => Entry::of1(string::mp_rt_hash_str),
+        RtFn::HashI64 => Entry::of1(string::mp_rt_hash_i64),
+        RtFn::MathF64 => Entry::of3(math::mp_rt_math_f64),
+        RtFn::MathF32 => Entry::of3(math::mp_rt_math_f32),
+        RtFn::GpuInit
+        | RtFn::GpuErrorNew
+        | RtFn::GpuErrorKind
+        | RtFn::GpuErrorMessage
+        | RtFn::GpuErrorBackend
+        | RtFn::GpuErrorCode
+        | RtFn::GpuDeviceCount
+        | RtFn::GpuDeviceDefault
+        | RtFn::GpuDeviceByIndex
+        | RtFn::GpuDeviceName
+        | RtFn::GpuDeviceBackends
+        | RtFn::GpuDeviceMaxWorkgroupSize
+        | RtFn::GpuDeviceMaxSharedBytes
+        | RtFn::GpuDeviceMaxBuffers
+        | RtFn::GpuDeviceWarpSize
+        | RtFn::GpuDeviceMemoryTotal
+        | RtFn::GpuDeviceMemoryAvailable
+        | RtFn::GpuDeviceSync
+        | RtFn::GpuBufferNew
+        | RtFn::GpuBufferFromArray
+        | RtFn::GpuBufferToArray
+        | RtFn::GpuBufferLen
+        | RtFn::GpuBufferCopy
+        | RtFn::GpuBufferWrite
+        | RtFn::GpuBufferRead
+        | RtFn::GpuLaunchSync
+        | RtFn::GpuLaunchSyncFallback
+        | RtFn::GpuLaunchAsync
+        | RtFn::GpuFenceWait
+        | RtFn::GpuProfileBegin
+        | RtFn::GpuProfileEnd
+        | RtFn::GpuProfileMarkBegin
+        | RtFn::GpuProfileMarkEnd
+        | RtFn::GpuProfileExportChrome
+        | RtFn::GpuProfileAvailableCounters
+        | RtFn::GpuProfileEnableCounters
+        | RtFn::GpuProfileReadCounters
+        | RtFn::GpuProfileMemoryStats
+        | RtFn::GpuProfileLaunch => return None,
+    })
+}
+
+/// A C function with its signature, which is taken from its Rust type.
+struct Entry {
+    address: *const (),
+    /// What the row must say; `None` for functions that do not come back.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the table in tests"))]
+    signature: Option<Signature>,
+}
+
+/// Parameters, those for results included, and what comes back.
+type Signature = (&'static [Option<AbiType>], Option<AbiType>);
+
+/// A Rust type that a C function takes or gives back.
+trait CType {
+    const ABI: Option<AbiType>;
+}
+
+macro_rules! c_types {
+    ($($rust:ty => $abi:expr;)*) => {
+        $(impl CType for $rust { const ABI: Option<AbiType> = $abi; })*
+    };
+}
+
+c_types! {
+    () => None;
+    bool => Some(AbiType::Bool);
+    i32 => Some(AbiType::I32);
+    u32 => Some(AbiType::I32);
+    i64 => Some(AbiType::I64);
+    u64 => Some(AbiType::I64);
+    f32 => Some(AbiType::F32);
+    f64 => Some(AbiType::F64);
+}
+
+impl<T> CType for *const T {
+    const ABI: Option<AbiType> = Some(AbiType::Ptr);
+}
+
+impl<T> CType for *mut T {
+    const ABI: Option<AbiType> = Some(AbiType::Ptr);
+}
+
+macro_rules! constructors {
+    ($($name:ident($($param:ident),*);)*) => {
+        $(fn $name<$($param: CType,)* R: CType>(
+            function: unsafe extern "C" fn($($param),*) -> R,
+        ) -> Entry {
+            let signature = Some((const { &[$($param::ABI),*] as &[_] }, R::ABI));
+            Entry { address: function as *const (), signature }
+        })*
+    };
+}
+
+impl Entry {
+    constructors! {
+        of0();
+        of1(A);
+        of2(A, B);
+        of3(A, B, C);
+        of4(A, B, C, D);
+    }
+
+    fn never(address: *const ()) -> Entry {
+        Entry { address, signature: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use magpie_types::abi::AbiReturn;
+
+    #[test]
+    fn every_row_has_an_address_of_its_own() {
+        let mut addresses: Vec<_> = RtFn::ALL.iter().map(|&f| symbol_address(f)).collect();
+        assert!(addresses.iter().all(|address| !address.is_null()));
+        addresses.sort();
+        addresses.dedup();
+        assert_eq!(addresses.len(), RtFn::ALL.len());
+    }
+
+    #[test]
+    fn every_function_has_the_signature_of_its_row() {
+        for &f in RtFn::ALL {
+            let Some(Entry { signature, .. }) = entry(f) else { continue };
+            let params = f.params().iter().map(|&(_, ty)| Some(ty));
+            let (outs, ret) = match f.ret() {
+                AbiReturn::Never => {
+                    assert_eq!(signature, None, "{f:?}");
+                    continue;
+                }
+                AbiReturn::Void => (0, None),
+                AbiReturn::Value(ty) => (0, Some(ty)),
+                AbiReturn::Status => (1, Some(AbiType::I32)),
+                AbiReturn::StatusOut(_) => (2, Some(AbiType::I32)),
+                AbiReturn::Maybe => (1, Some(AbiType::Bool)),
+            };
+            let outs = std::iter::repeat_n(Some(AbiType::Ptr), outs);
+            let params: Vec<_> = params.chain(outs).collect();
+            let Some(signature) = signature else { panic!("{f:?} comes back") };
+            assert_eq!(signature, (params.as_slice(), ret), "{f:?}");
+        }
+    }
+}
