@@ -1,8 +1,16 @@
 //! Facts about functions. An analysis is computed from a function as it stands; a change of the
 //! function makes it stale. Tables are indexed by id, and `compute` reuses their memory.
 
+mod call_graph;
 mod cfg;
 mod dominators;
+mod liveness;
+mod loops;
+mod positions;
 
+pub use call_graph::CallGraph;
 pub use cfg::Cfg;
 pub use dominators::{Dominators, PostDominators};
+pub use liveness::Liveness;
+pub use loops::{LoopId, Loops};
+pub use positions::Positions;
