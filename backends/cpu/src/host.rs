@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module as _};
 use magpie_diag::Span;
-use magpie_mpir::analysis::cfg::Cfg;
+use magpie_mpir::analysis::Cfg;
 use magpie_mpir::{Block, Const, Domain, FnId, Inst, Module, MpirFn, Op, Terminator, Value};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{Category, PrimType, TypeCtx, TypeId, TypeKind, fixed};

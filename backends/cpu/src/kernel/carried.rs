@@ -2,7 +2,7 @@
 //! to the frame.
 
 use super::regions::{RegionId, RegionPlan};
-use magpie_mpir::analysis::uniformity::Uniformity;
+use magpie_mpir::analysis::Uniformity;
 use magpie_mpir::{Inst, MpirFn, Op, Value, ValueDef};
 use magpie_types::{TypeCtx, TypeId};
 

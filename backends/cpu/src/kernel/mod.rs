@@ -15,8 +15,8 @@ use crate::runtime::Runtime;
 use cranelift_codegen::ir;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{Linkage, Module as _};
-use magpie_mpir::analysis::cfg::Cfg;
-use magpie_mpir::analysis::uniformity::Uniformity;
+use magpie_mpir::analysis::Cfg;
+use magpie_mpir::analysis::Uniformity;
 use magpie_mpir::{Module, MpirFn};
 use magpie_types::kernel::{HostKernel, KernelLayout};
 

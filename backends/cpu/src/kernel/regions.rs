@@ -9,8 +9,8 @@
 //! region never enters at another block than the leader, so regions partition the reachable
 //! blocks.
 
-use magpie_mpir::analysis::cfg::Cfg;
-use magpie_mpir::analysis::uniformity::Uniformity;
+use magpie_mpir::analysis::Cfg;
+use magpie_mpir::analysis::Uniformity;
 use magpie_mpir::{Block, MpirFn, Op, Terminator};
 
 /// A region of a [`RegionPlan`].
