@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use magpie_diag::Severity;
+use magpie_diag::{Code, Example, Severity};
 
 use crate::directive::{self, AFTER, Directives, Kind};
 use crate::expectation::{ExpectedFinding, ExpectedRun, parse_error_file, parse_marks};
@@ -14,7 +14,7 @@ use crate::toolchain::Device;
 pub struct Case {
     /// Its path below the root folder, without extension and with `/` between folders.
     pub name: String,
-    /// The file itself.
+    /// The file itself; empty for a test that is none.
     pub path: PathBuf,
     /// Why it cannot be run yet.
     pub wait: Option<String>,
@@ -44,6 +44,10 @@ pub(crate) enum Test {
         checks: Vec<Check>,
         /// Compared with the whole text, unless the file is content with patterns.
         snapshot: Option<PathBuf>,
+    },
+    Example {
+        code: Code,
+        example: Example,
     },
 }
 

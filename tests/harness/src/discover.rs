@@ -21,21 +21,18 @@ pub struct Discovered {
     pub problems: BTreeMap<String, String>,
 }
 
-/// Reads every test file below `root`.
-pub fn discover(root: &Path) -> Discovered {
-    let mut found = Discovered::default();
+/// Reads every test file below `root`, and adds cases that are no files of it.
+pub fn discover(root: &Path, further: Vec<Case>) -> Discovered {
+    let mut found = Discovered { cases: further, ..Discovered::default() };
     let mut files = BTreeSet::new();
     collect(root, &mut files, &mut found.problems);
     let mut waiting = read_waiting(root, &mut found.problems);
     let mut claimed = BTreeSet::new();
     for path in files.iter().filter(|path| has_extension(path, SOURCES)) {
         let name = name_of(root, &path.with_extension(""));
-        match Case::load(name.clone(), path) {
-            Ok(Some(mut case)) => {
+        match Case::load(name, path) {
+            Ok(Some(case)) => {
                 claimed.extend(case.siblings.iter().cloned());
-                if let Some(reason) = waiting.remove(&name) {
-                    case.wait.get_or_insert(reason);
-                }
                 found.cases.push(case);
             }
             Ok(None) => {}
@@ -50,6 +47,11 @@ pub fn discover(root: &Path) -> Discovered {
         if !claimed.contains(path) {
             let problem = "no test beside it uses this expectation".to_owned();
             found.problems.insert(name_of(root, path), problem);
+        }
+    }
+    for case in &mut found.cases {
+        if let Some(reason) = waiting.remove(&case.name) {
+            case.wait.get_or_insert(reason);
         }
     }
     for name in waiting.into_keys() {
@@ -153,7 +155,7 @@ mod tests {
             ("b/data.pgm", "P5"),
             ("waiting.txt", "# none of these\n\nb/two: list reason\nb/one: other reason\n"),
         ]);
-        let found = discover(dir.path());
+        let found = discover(dir.path(), Vec::new());
         assert!(found.problems.is_empty(), "{:?}", found.problems);
         let cases: Vec<(&str, Option<&str>)> =
             found.cases.iter().map(|case| (case.name.as_str(), case.wait.as_deref())).collect();
@@ -174,7 +176,7 @@ mod tests {
             ("fine.expected", "exit: 0\n---\n"),
             ("waiting.txt", "nobody: reason\nfine\n"),
         ]);
-        let found = discover(dir.path());
+        let found = discover(dir.path(), Vec::new());
         let problems: Vec<&str> = found.problems.keys().map(String::as_str).collect();
         assert_eq!(
             problems,
@@ -187,7 +189,7 @@ mod tests {
                 "waiting.txt: nobody"
             ]
         );
-        let missing = discover(&dir.path().join("missing"));
+        let missing = discover(&dir.path().join("missing"), Vec::new());
         assert_eq!((missing.cases.len(), missing.problems.len()), (0, 1));
     }
 }

@@ -132,20 +132,15 @@ pub(crate) fn compare_findings(
         let allowed = got.line.is_some_and(|line| lines.contains(&line))
             && (may_fail || got.severity != Severity::Error);
         if !used && counts && !allowed {
-            problems.push(format!("unexpected: {}", describe(got)));
+            problems.push(format!("unexpected: {got}"));
         }
     }
     if problems.is_empty() {
         return Ok(());
     }
     problems.push("reported:".into());
-    problems.extend(reported.iter().map(|got| format!("  {}", describe(got))));
+    problems.extend(reported.iter().map(|got| format!("  {got}")));
     Err(problems.join("\n"))
-}
-
-fn describe(finding: &Finding) -> String {
-    let place = finding.line.map_or("without source".to_owned(), |line| format!("at line {line}"));
-    format!("{} {} {place}: {}", finding.severity.name(), finding.code, finding.message)
 }
 
 #[cfg(test)]

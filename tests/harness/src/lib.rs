@@ -16,7 +16,7 @@
 //! `NAME.error` does. Further comments: `; wait: REASON` (ignored, with the reason), `; devices: cpu
 //! vulkan`, `; args: one two`. `waiting.txt` in the root folder makes files wait that carry no
 //! comments of their own (`NAME: REASON`). `MAGPIE_UPDATE=1` rewrites the expectations of `pass` and
-//! snapshot tests.
+//! snapshot tests. The examples of `magpie explain` are tests too, named `explain/CODE`.
 //!
 //! The law: nothing is skipped silently. A file that says nothing about itself fails, and so do an
 //! expectation without a source, an unknown comment key, and, when `CI` is set, a missing device.
@@ -27,6 +27,7 @@ mod case;
 mod compare;
 mod directive;
 mod discover;
+mod example;
 mod expectation;
 mod pattern;
 mod process;
@@ -35,6 +36,7 @@ mod toolchain;
 
 pub use case::Case;
 pub use discover::{Discovered, discover};
+pub use example::example_cases;
 pub use expectation::{ExpectedFinding, ExpectedRun};
 pub use process::{Limits, ProcessOutput, run_process};
 pub use runner::{Outcome, Settings, execute, main, trials};

@@ -10,6 +10,7 @@ use crate::case::{Case, Test, split_after};
 use crate::compare::{difference, limited, normalized};
 use crate::directive::AFTER;
 use crate::discover::{Discovered, discover};
+use crate::example::{check_example, example_cases};
 use crate::expectation::{ExpectedRun, compare_findings};
 use crate::pattern::{Check, check_text};
 use crate::toolchain::{Device, RunRequest, Toolchain};
@@ -49,10 +50,11 @@ impl From<Result<(), String>> for Outcome {
     }
 }
 
-/// Runs all tests below `root` as the program's command line asks, as `cargo test` expects it.
+/// Runs all tests below `root` and the examples of `magpie explain` as the program's command line asks, as `cargo test` expects it.
 pub fn main(root: &Path, toolchain: impl Toolchain + 'static) -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = trials(discover(root), Arc::new(toolchain), Settings::from_env());
+    let discovered = discover(root, example_cases());
+    let trials = trials(discovered, Arc::new(toolchain), Settings::from_env());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -69,7 +71,9 @@ pub fn trials(
     for case in discovered.cases.into_iter().map(Arc::new) {
         let devices: Vec<Option<Device>> = match &case.test {
             Test::Run { devices, .. } => devices.iter().copied().map(Some).collect(),
-            Test::Check { .. } | Test::Pass { .. } | Test::Emit { .. } => vec![None],
+            Test::Check { .. } | Test::Pass { .. } | Test::Emit { .. } | Test::Example { .. } => {
+                vec![None]
+            }
         };
         for device in devices {
             let suffix = device.map_or_else(String::new, |device| format!("@{}", device.name()));
@@ -127,6 +131,9 @@ pub fn execute(
             .emit(target, &case.path)
             .and_then(|text| emit(checks, snapshot.as_deref(), &text, settings))
             .into(),
+        Test::Example { code, example } => {
+            empty_dir().and_then(|dir| check_example(*code, example, dir.path(), toolchain)).into()
+        }
     }
 }
 
@@ -137,7 +144,7 @@ fn run(
     expected: &ExpectedRun,
     toolchain: &dyn Toolchain,
 ) -> Result<(), String> {
-    let dir = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+    let dir = empty_dir()?;
     let request = RunRequest { path: &case.path, device, args, working_dir: dir.path() };
     let result = toolchain.run(&request)?;
     let mut problems = Vec::new();
@@ -217,6 +224,10 @@ fn emit(
             path.display()
         )),
     }
+}
+
+fn empty_dir() -> Result<tempfile::TempDir, String> {
+    tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))
 }
 
 /// Replaces a file by a temporary one that is renamed when complete.

@@ -1,5 +1,6 @@
 //! What a compiler must offer so that the harness can test it.
 
+use std::fmt;
 use std::path::Path;
 
 use magpie_diag::{Code, Severity};
@@ -76,6 +77,16 @@ pub struct Finding {
     pub message: String,
 }
 
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.severity.name(), self.code)?;
+        match self.line {
+            Some(line) => write!(f, "at line {line}: {}", self.message),
+            None => write!(f, "without source: {}", self.message),
+        }
+    }
+}
+
 /// The compiler under test. An `Err` is a failure of the test, with its reason.
 pub trait Toolchain: Send + Sync {
     /// What is missing for a device to be used here, such as `a Vulkan driver`.
@@ -84,7 +95,8 @@ pub trait Toolchain: Send + Sync {
     /// Compiles and runs a program.
     fn run(&self, request: &RunRequest<'_>) -> Result<RunResult, String>;
 
-    /// Compiles a program for every target it names and returns all diagnostics.
+    /// Compiles a program (or reads and verifies `.mpir` text) for every target it names and
+    /// returns all diagnostics.
     fn check(&self, path: &Path) -> Result<Vec<Finding>, String>;
 
     /// Runs passes over MPIR text, in order, and prints the result.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use magpie_diag::{Code, Severity};
 use magpie_tests::{
     Device, Discovered, Finding, Outcome, RunRequest, RunResult, Settings, Toolchain, discover,
-    execute, trials,
+    example_cases, execute, trials,
 };
 
 /// `print TEXT`, `exit N`, `on DEVICE TEXT`, `args`, `touch FILE`, `fault CODE`, `broken`.
@@ -92,7 +92,7 @@ impl Folder {
     }
 
     fn discover(&self) -> Discovered {
-        let found = discover(self.0.path());
+        let found = discover(self.0.path(), Vec::new());
         assert!(found.problems.is_empty(), "{:?}", found.problems);
         found
     }
@@ -229,7 +229,7 @@ fn trials_are_named_by_file_and_device_and_problems_fail() {
         ("later.mp", "; test: check\n; wait: x\n"),
         ("mute.mp", ""),
     ]);
-    let found = discover(folder.0.path());
+    let found = discover(folder.0.path(), Vec::new());
     let fake = Arc::new(Fake { missing: vec![Device::Vulkan] });
     let trials = trials(found, fake, AT_HOME);
     let names: Vec<&str> = trials.iter().map(|trial| trial.name()).collect();
@@ -247,10 +247,62 @@ fn trials_are_named_by_file_and_device_and_problems_fail() {
     }
 }
 
+/// Reports one code for the wrong examples, another for the right ones.
+struct Examples {
+    wrong: Option<Code>,
+    right: Option<Code>,
+}
+
+impl Toolchain for Examples {
+    fn missing(&self, _: Device) -> Option<String> {
+        None
+    }
+
+    fn run(&self, _: &RunRequest<'_>) -> Result<RunResult, String> {
+        Err("examples are not run".to_owned())
+    }
+
+    fn check(&self, path: &Path) -> Result<Vec<Finding>, String> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let is_wrong = Code::MPT2014.example().is_some_and(|example| example.wrong == text);
+        let code = if is_wrong { self.wrong } else { self.right };
+        let finding = |code: Code| Finding {
+            severity: code.severity(),
+            code,
+            line: None,
+            message: "m".into(),
+        };
+        Ok(code.map(finding).into_iter().collect())
+    }
+
+    fn pass(&self, _: &[String], _: &str) -> Result<String, String> {
+        Err("examples have no passes".to_owned())
+    }
+
+    fn emit(&self, _: &str, _: &Path) -> Result<String, String> {
+        Err("examples are not emitted".to_owned())
+    }
+}
+
+#[test]
+fn examples_must_raise_their_code_and_their_repairs_must_not() {
+    let cases = example_cases();
+    let case = cases.iter().find(|case| case.name == "explain/MPT2014").unwrap();
+    let outcome = |wrong, right| execute(case, None, &Examples { wrong, right }, AT_HOME);
+    let (own, other) = (Some(Code::MPT2014), Some(Code::MPP0002));
+    assert_eq!(outcome(own, None), Outcome::Passed);
+    assert_eq!(outcome(own, Some(Code::MPT2050)), Outcome::Passed);
+    assert_eq!(outcome(own, Some(Code::MPL2011)), Outcome::Passed);
+    assert!(failure(outcome(other, None)).contains("does not raise MPT2014:\n  error MPP0002"));
+    assert!(failure(outcome(None, None)).contains("nothing reported"));
+    assert!(failure(outcome(own, own)).contains("is not right"));
+    assert!(failure(outcome(own, other)).contains("is not right"));
+}
+
 #[test]
 fn every_file_of_this_project_says_what_it_is() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../filetests");
-    let found = discover(&root);
+    let found = discover(&root, example_cases());
     assert!(found.problems.is_empty(), "{:#?}", found.problems);
     assert!(found.cases.len() > 100);
 }
