@@ -67,8 +67,9 @@ pub enum Immediate {
     Offset,
     /// `size=N align=M` (low half, high half).
     SizeAlign,
-    /// `type=T`, or `type=T object=1`: whose description (low half), of the value or of the object
-    /// behind it (high half 1).
+    /// `type=T`, `type=T object=1` or `type=T object=2`: whose description (low half), and of what
+    /// (high half): of a value as it lies in memory, of the payload of a heap object, of the payload
+    /// of a callable that captures the fields of struct T.
     TypeInfo,
 }
 
@@ -173,6 +174,8 @@ pub enum Place {
     Host,
     /// Host code only, after host lowering.
     LowHost,
+    /// Host code only, before and after host lowering.
+    AnyHost,
 }
 
 /// Which operands an op takes over from the function that executes it (host ownership).
@@ -186,6 +189,8 @@ pub enum Consumes {
     Rest,
     /// Operand 0 only.
     First,
+    /// Operand 1 only.
+    Second,
     /// As the callee or the runtime function declares.
     Callee,
 }
@@ -295,13 +300,13 @@ ops! {
     IMulOverflows "i.mul.overflows" Compare(Int), None, None, pure, Both, None, "Whether the exact product lies outside the type.";
 
     // Host arithmetic that panics instead of wrapping. Signedness is the type's.
-    IAddTrap "i.add.trap" Same(2, Int), None, None, traps, Host, None, "Exact sum; panics outside the type.";
-    ISubTrap "i.sub.trap" Same(2, Int), None, None, traps, Host, None, "Exact difference; panics outside the type.";
-    IMulTrap "i.mul.trap" Same(2, Int), None, None, traps, Host, None, "Exact product; panics outside the type.";
-    ISdivTrap "i.sdiv.trap" Same(2, Int), None, None, traps, Host, None, "Signed quotient; panics on a zero divisor and on MIN / -1.";
-    IUdivTrap "i.udiv.trap" Same(2, Int), None, None, traps, Host, None, "Unsigned quotient; panics on a zero divisor.";
-    ISremTrap "i.srem.trap" Same(2, Int), None, None, traps, Host, None, "Signed remainder; panics on a zero divisor; MIN % -1 = 0.";
-    IUremTrap "i.urem.trap" Same(2, Int), None, None, traps, Host, None, "Unsigned remainder; panics on a zero divisor.";
+    IAddTrap "i.add.trap" Same(2, Int), None, None, traps, AnyHost, None, "Exact sum; panics outside the type.";
+    ISubTrap "i.sub.trap" Same(2, Int), None, None, traps, AnyHost, None, "Exact difference; panics outside the type.";
+    IMulTrap "i.mul.trap" Same(2, Int), None, None, traps, AnyHost, None, "Exact product; panics outside the type.";
+    ISdivTrap "i.sdiv.trap" Same(2, Int), None, None, traps, AnyHost, None, "Signed quotient; panics on a zero divisor and on MIN / -1.";
+    IUdivTrap "i.udiv.trap" Same(2, Int), None, None, traps, AnyHost, None, "Unsigned quotient; panics on a zero divisor.";
+    ISremTrap "i.srem.trap" Same(2, Int), None, None, traps, AnyHost, None, "Signed remainder; panics on a zero divisor; MIN % -1 = 0.";
+    IUremTrap "i.urem.trap" Same(2, Int), None, None, traps, AnyHost, None, "Unsigned remainder; panics on a zero divisor.";
 
     // Floats. Without flags every op is IEEE 754 with one rounding to nearest even.
     FAdd "f.add" Same(2, Float), None, None, pure, Both, None, "Sum.";
@@ -434,7 +439,7 @@ ops! {
 
     // Calls.
     Call "call" Own, Func, Any, traps, Both, Callee, "Calls a function of the module.";
-    RtCall "rt.call" Own, Rt, Any, traps, Host, Callee, "Calls a runtime function with language values.";
+    RtCall "rt.call" Own, Rt, Any, traps, Host, Callee, "Calls a runtime function with language values. Its parameters `info`, `elem_type_id` and `elem_size` are no operands: they follow from the result type.";
     CallIndirect "call.indirect" Own, None, Any, traps, Host, Rest, "Calls callable operand 0 with the other operands.";
     CallableCapture "callable.capture" Own, Func, Any, pure, Host, All, "A callable with bound parameters: bit i of the high half is set when parameter i is bound.";
     Panic "panic" Own, None, Any, traps, Host, None, "Ends the program with a message.";
@@ -472,7 +477,7 @@ ops! {
     ArrSort "arr.sort" Own, OrdFunc, Any, pure, Host, None, "Stable ascending sort.";
     ArrMap "arr.map" Own, None, Any, traps, Host, None, "A new array of the results of callable operand 1.";
     ArrFilter "arr.filter" Own, None, Any, traps, Host, None, "A new array of the elements for which callable operand 1 is true.";
-    ArrReduce "arr.reduce" Own, None, Any, traps, Host, None, "Folds from operand 1 with callable operand 2.";
+    ArrReduce "arr.reduce" Own, None, Any, traps, Host, Second, "Folds from operand 1 with callable operand 2, which is called with the value so far and an element.";
     ArrForeach "arr.foreach" Own, None, Any, traps, Host, None, "Calls callable operand 1 for each element.";
     MapNew "map.new" Own, HashEqFuncs, Any, pure, Host, None, "An empty map.";
     MapSet "map.set" Own, None, Any, pure, Host, Rest, "Adds or replaces.";

@@ -280,6 +280,8 @@ pub mod object_layout {
     pub const FLAGS: u32 = 20;
     /// The address of the object's type info.
     pub const INFO: u32 = 24;
+    /// Type info: the run-time type id, `u32`; an offset from the info, not from an object.
+    pub const INFO_TYPE_ID: u32 = 0;
     /// Flag: the object is never counted and never freed (string literals).
     pub const FLAG_IMMORTAL: u32 = 1;
 
