@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: one archive with everything a user needs.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::step::{Failure, cargo, output, run};
@@ -19,29 +19,34 @@ pub(crate) fn dist() -> Result<(), Failure> {
     }
     run("cargo build", cargo().args(["build", "--release", "--package", "magpie_cli"]))?;
     let name = format!("magpie-{}-{}", env!("CARGO_PKG_VERSION"), host_triple()?);
-    let dist = target_dir().join("dist");
-    let staging = dist.join(format!("{name}.staging"));
-    let result = pack(&name, &dist, &staging);
-    let removed = remove(&staging);
-    result.and(removed)
+    let binary = format!("magpie{}", std::env::consts::EXE_SUFFIX);
+    let mut items = vec![target_dir().join("release").join(binary)];
+    items.extend(CONTENTS.iter().map(|item| root().join(item)));
+    let archive = pack(&name, &items, &target_dir().join("dist"))?;
+    println!("{}", archive.display());
+    Ok(())
 }
 
-fn pack(name: &str, dist: &Path, staging: &Path) -> Result<(), Failure> {
-    remove(staging)?;
+/// Writes `NAME.tar.gz` into the folder `dist`; the archive holds the items in a folder NAME.
+fn pack(name: &str, items: &[PathBuf], dist: &Path) -> Result<PathBuf, Failure> {
+    let staging = dist.join(format!("{name}.staging"));
+    remove(&staging)?;
+    let packed = fill(name, items, dist, &staging);
+    let removed = remove(&staging);
+    packed.and_then(|archive| removed.map(|()| archive))
+}
+
+fn fill(name: &str, items: &[PathBuf], dist: &Path, staging: &Path) -> Result<PathBuf, Failure> {
     let folder = staging.join(name);
     create_dir(&folder)?;
-    let binary = format!("magpie{}", std::env::consts::EXE_SUFFIX);
-    copy(&target_dir().join("release").join(&binary), &folder.join(&binary))?;
-    for item in CONTENTS {
-        copy(&root().join(item), &folder.join(item))?;
+    for item in items {
+        copy(item, &folder.join(item.file_name().unwrap_or_default()))?;
     }
-    let archive = format!("{name}.tar.gz");
-    let partial = staging.join(&archive);
+    let partial = staging.join("archive");
     run("tar", Command::new("tar").arg("-C").arg(staging).arg("-czf").arg(&partial).arg(name))?;
-    let finished = dist.join(&archive);
-    fs::rename(&partial, &finished).map_err(|error| cannot("write", &finished, &error))?;
-    println!("{}", finished.display());
-    Ok(())
+    let archive = dist.join(format!("{name}.tar.gz"));
+    fs::rename(&partial, &archive).map_err(|error| cannot("write", &archive, &error))?;
+    Ok(archive)
 }
 
 /// The triple of the machine that compiles, as rustc names it.
@@ -85,16 +90,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_copied_with_all_below() {
+    fn archive_is_whole_or_absent() {
         let dir = std::env::temp_dir().join(format!("xtask-dist-{}", std::process::id()));
-        let from = dir.join("from/inner");
+        let from = dir.join("examples/inner");
         fs::create_dir_all(&from).unwrap();
         fs::write(from.join("file"), "text").unwrap();
-        copy(&dir.join("from"), &dir.join("to")).unwrap();
-        assert_eq!(fs::read_to_string(dir.join("to/inner/file")).unwrap(), "text");
+        fs::write(dir.join("LICENSE"), "words").unwrap();
+        let dist = dir.join("dist");
+
+        let missing = [dir.join("LICENSE"), dir.join("nothing")];
+        assert!(pack("m", &missing, &dist).unwrap_err().message.contains("nothing"));
+        assert_eq!(fs::read_dir(&dist).unwrap().count(), 0);
+
+        let archive = pack("m", &[dir.join("LICENSE"), dir.join("examples")], &dist).unwrap();
+        assert_eq!(fs::read_dir(&dist).unwrap().count(), 1);
+        let list = output("tar", Command::new("tar").arg("-tzf").arg(&archive)).unwrap();
+        let mut files: Vec<&str> = list.lines().filter(|line| !line.ends_with('/')).collect();
+        files.sort();
+        assert_eq!(files, ["m/LICENSE", "m/examples/inner/file"]);
         remove(&dir).unwrap();
-        assert!(!dir.exists());
-        assert!(copy(&dir.join("from"), &dir.join("to")).unwrap_err().message.contains("from"));
     }
 
     #[test]
