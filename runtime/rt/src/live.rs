@@ -15,6 +15,8 @@ static COUNTS: [Stripe; STRIPES] = [const { Stripe(AtomicI64::new(0)) }; STRIPES
 /// Adds to the count.
 #[inline]
 pub(crate) fn add(change: i64) {
+    #[cfg(test)]
+    OF_THIS_THREAD.set(OF_THIS_THREAD.get() + change);
     COUNTS[stripe()].0.fetch_add(change, Ordering::Relaxed);
 }
 
@@ -36,4 +38,15 @@ fn stripe() -> usize {
     let mine = THREADS.fetch_add(1, Ordering::Relaxed) % STRIPES;
     MINE.set(mine);
     mine
+}
+
+#[cfg(test)]
+thread_local! {
+    static OF_THIS_THREAD: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Objects made less objects freed on this thread: other tests do not disturb it.
+#[cfg(test)]
+pub(crate) fn of_this_thread() -> i64 {
+    OF_THIS_THREAD.get()
 }

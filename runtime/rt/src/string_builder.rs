@@ -171,3 +171,107 @@ pub unsafe extern "C" fn mp_rt_sb_build(b: *mut MpRtHeader) -> *mut MpRtHeader {
         or_die(text.into_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::without_leaks;
+    use proptest::prelude::*;
+
+    /// # Safety
+    /// `b` is an owned builder.
+    unsafe fn build(b: *mut MpRtHeader) -> String {
+        // SAFETY: forwarded from the caller.
+        unsafe {
+            let s = mp_rt_sb_build(b);
+            let text = as_str(s).to_string();
+            assert_eq!((*s).strong_count(), 1);
+            object::release(s);
+            text
+        }
+    }
+
+    fn float_text(v: f64) -> String {
+        let b = mp_rt_sb_new();
+        // SAFETY: the builder is new and consumed.
+        unsafe {
+            mp_rt_sb_append_f64(b, v);
+            build(b)
+        }
+    }
+
+    #[test]
+    fn parts_are_appended_in_order() {
+        without_leaks(|| {
+            let (b, s) = (mp_rt_sb_new(), string::new_str("abcDEF"));
+            // SAFETY: builder and string are live until consumed and released.
+            unsafe {
+                mp_rt_sb_append_str(b, s);
+                mp_rt_sb_append_i64(b, i64::MIN);
+                mp_rt_sb_append_u64(b, u64::MAX);
+                mp_rt_sb_append_bool(b, true);
+                mp_rt_sb_append_bool(b, false);
+                mp_rt_sb_append_f64(b, 2.5);
+                object::release(s);
+                let expected = "abcDEF-922337203685477580818446744073709551615truefalse2.5";
+                assert_eq!(build(b), expected);
+                assert_eq!(build(mp_rt_sb_new()), "");
+            }
+        });
+    }
+
+    #[test]
+    fn floats_are_printed_in_full() {
+        let cases = [
+            (f64::NAN, "NaN"),
+            (-f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (0.1, "0.1"),
+            (1e21, "1000000000000000000000"),
+            (f64::from(0.1f32), "0.10000000149011612"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(float_text(value), text);
+        }
+        assert_eq!(float_text(f64::MAX).len(), 309);
+        assert!(float_text(5e-324).starts_with("0.000"));
+    }
+
+    #[test]
+    fn an_unfinished_builder_is_freed() {
+        without_leaks(|| {
+            let b = mp_rt_sb_new();
+            // SAFETY: the builder is new.
+            unsafe {
+                mp_rt_sb_append_i64(b, 123);
+                object::release(b);
+            }
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn text_of_any_length_survives(parts in prop::collection::vec(".{0,40}", 0..50)) {
+            let b = mp_rt_sb_new();
+            for part in &parts {
+                let s = string::new_str(part);
+                // SAFETY: builder and string are live.
+                unsafe {
+                    mp_rt_sb_append_str(b, s);
+                    object::release(s);
+                }
+            }
+            // SAFETY: the builder is ours.
+            prop_assert_eq!(unsafe { build(b) }, parts.concat());
+        }
+
+        #[test]
+        fn printed_floats_read_back(value: f64) {
+            let back: f64 = float_text(value).parse().unwrap();
+            prop_assert!(back.to_bits() == value.to_bits() || back.is_nan() && value.is_nan());
+        }
+    }
+}
