@@ -31,7 +31,8 @@ fn read_text(path: &str) -> Result<String, String> {
     })
 }
 
-fn write(path: &str, content: &[u8]) -> Result<(), String> {
+/// Writes a whole file: complete, or the old file stays.
+pub(crate) fn write(path: &str, content: &[u8]) -> Result<(), String> {
     // A write to a symbolic link goes to the file behind it.
     let resolved = fs::canonicalize(path);
     let target = resolved.as_deref().unwrap_or(Path::new(path));
@@ -166,4 +167,198 @@ pub unsafe extern "C" fn mp_rt_fs_write_text(
 ) -> i32 {
     // SAFETY: forwarded from the caller.
     guarded(|| unsafe { status::unit(write(as_str(path), as_str(text).as_bytes()), out_err) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+    use crate::testing::without_leaks;
+    use crate::typeinfo;
+    use std::path::PathBuf;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn text(path: PathBuf) -> String {
+        path.to_str().unwrap().to_string()
+    }
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn bytes_and_text_come_back() {
+        without_leaks(|| {
+            let folder = folder();
+            let path = string::new_str(&text(folder.path().join("grün.txt")));
+            let content = string::new_str("Zeile\nÄ");
+            let (mut bytes, mut back) = (ptr::null_mut(), ptr::null_mut());
+            let mut error = ptr::dangling_mut();
+            // SAFETY: all objects are live until released.
+            unsafe {
+                assert_eq!(mp_rt_fs_write_text(path, content, &mut error), 0);
+                assert!(error.is_null());
+                let status = mp_rt_fs_read_bytes(path, &typeinfo::U8, &mut bytes, &mut error);
+                assert_eq!((status, array::bytes(bytes)), (0, "Zeile\nÄ".as_bytes()));
+                assert_eq!(mp_rt_fs_write_bytes(path, bytes, &mut error), 0);
+                assert_eq!(mp_rt_fs_read_text(path, &mut back, &mut error), 0);
+                assert_eq!(as_str(back), "Zeile\nÄ");
+                for obj in [path, content, bytes, back] {
+                    object::release(obj);
+                }
+            }
+            assert_eq!(names_in(folder.path()), ["grün.txt"]);
+        });
+    }
+
+    #[test]
+    fn errors_name_the_path_and_the_reason() {
+        without_leaks(|| {
+            let folder = folder();
+            let missing = text(folder.path().join("missing.pgm"));
+            let path = string::new_str(&missing);
+            let (mut out, mut error) = (ptr::dangling_mut(), ptr::null_mut());
+            // SAFETY: all objects are live until released.
+            unsafe {
+                assert_eq!(mp_rt_fs_read_text(path, &mut out, &mut error), -1);
+                assert!(out.is_null());
+                let expected = format!("cannot read {missing:?}: No such file or directory");
+                assert_eq!(as_str(error), expected);
+                object::release(path);
+                object::release(error);
+            }
+        });
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_written_says_why() {
+        let folder = folder();
+        let here = text(folder.path().to_path_buf());
+        let latin1 = text(folder.path().join("latin1"));
+        fs::write(&latin1, b"ok\xff").unwrap();
+        let below = text(folder.path().join("missing/out"));
+        let inside_file = text(folder.path().join("latin1/out"));
+        let cases = [
+            (read_text(&here).unwrap_err(), "Is a directory"),
+            (read_text(&latin1).unwrap_err(), "as text: byte 2 is not valid UTF-8"),
+            (read_text("nul\0").unwrap_err(), "NUL byte"),
+            (write(&here, b"").unwrap_err(), "it is a folder"),
+            (write(&below, b"").unwrap_err(), "missing\": No such file or directory"),
+            (write(&inside_file, b"").unwrap_err(), "Not a directory"),
+            (write("nul\0", b"").unwrap_err(), "NUL byte"),
+            (write("", b"").unwrap_err(), "it is not a file name"),
+        ];
+        for (message, end) in cases {
+            assert!(message.starts_with("cannot "), "{message}");
+            assert!(message.contains(end), "{message}");
+        }
+        assert_eq!(names_in(folder.path()), ["latin1"]);
+    }
+
+    #[test]
+    fn long_names_are_possible() {
+        let folder = folder();
+        let name = "ä".repeat(127);
+        write(&text(folder.path().join(&name)), b"x").unwrap();
+        assert_eq!(names_in(folder.path()), [name]);
+        assert!(write(&text(folder.path().join("x".repeat(256))), b"x").is_err());
+        assert_eq!(names_in(folder.path()).len(), 1);
+    }
+
+    #[cfg(unix)]
+    mod permissions {
+        use super::*;
+        use crate::testing::children;
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        use std::os::unix::process::CommandExt;
+
+        fn mode(path: &str) -> u32 {
+            fs::metadata(path).unwrap().permissions().mode() & 0o777
+        }
+
+        fn set_mode(path: &str, mode: u32) {
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+
+        #[test]
+        fn an_overwritten_file_keeps_its_mode() {
+            let folder = folder();
+            let path = text(folder.path().join("run.sh"));
+            let fresh = text(folder.path().join("fresh"));
+            write(&path, b"old").unwrap();
+            fs::write(&fresh, b"").unwrap();
+            assert_eq!(mode(&path), mode(&fresh));
+            set_mode(&path, 0o751);
+            write(&path, b"new").unwrap();
+            assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o751, b"new".to_vec()));
+        }
+
+        #[test]
+        fn a_read_only_file_stays_as_it_is() {
+            let folder = folder();
+            let path = text(folder.path().join("kept"));
+            write(&path, b"old").unwrap();
+            set_mode(&path, 0o444);
+            let message = write(&path, b"new").unwrap_err();
+            assert_eq!(message, format!("cannot write {path:?}: the file is read-only"));
+            assert_eq!(fs::read(&path).unwrap(), b"old");
+            assert_eq!(names_in(folder.path()), ["kept"]);
+        }
+
+        #[test]
+        fn links_and_devices_are_written_through() {
+            let folder = folder();
+            let (path, link) = (text(folder.path().join("file")), text(folder.path().join("link")));
+            write(&path, b"old").unwrap();
+            symlink("file", &link).unwrap();
+            write(&link, b"new").unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            write("/dev/null", b"gone").unwrap();
+            assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        }
+
+        /// An administrator may write anywhere, so the write is tried as a user without rights.
+        #[test]
+        fn a_read_only_folder_gives_an_error_and_no_leftovers() {
+            const FOLDER: &str = "MAGPIE_RT_TEST_FOLDER";
+            const NOBODY: u32 = 65534;
+            let cases: [fn(); 1] = [|| {
+                let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
+                for name in ["old", "new"] {
+                    let path = text(folder.join(name));
+                    let message = write(&path, b"x").unwrap_err();
+                    let reason = format!(
+                        "cannot write {path:?}: no file can be made in the folder {folder:?}: \
+                         Permission denied"
+                    );
+                    assert_eq!(message, reason);
+                }
+            }];
+            let test = "fs::tests::permissions::a_read_only_folder_gives_an_error_and_no_leftovers";
+            let mut command = children(test, &cases).remove(0);
+            let folder = folder();
+            let (here, old) = (text(folder.path().to_path_buf()), text(folder.path().join("old")));
+            write(&old, b"old").unwrap();
+            set_mode(&old, 0o666);
+            set_mode(&here, 0o555);
+            if std::os::unix::fs::MetadataExt::uid(&fs::metadata(&here).unwrap()) == 0 {
+                command.uid(NOBODY);
+            }
+            let output = command.env(FOLDER, &here).output().unwrap();
+            set_mode(&here, 0o755);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{stderr}");
+            assert_eq!(fs::read(&old).unwrap(), b"old");
+            assert_eq!(names_in(folder.path()), ["old"]);
+        }
+    }
 }

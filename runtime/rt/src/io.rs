@@ -191,3 +191,146 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
     Ok(line)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object;
+    use crate::testing::{children, outputs};
+    use std::io::Read;
+    use std::process::Stdio;
+
+    fn with_str(text: &str, function: unsafe extern "C" fn(*const MpRtHeader)) {
+        let s = string::new_str(text);
+        // SAFETY: the string is live during the call.
+        unsafe {
+            function(s);
+            object::release(s);
+        }
+    }
+
+    #[test]
+    fn everything_printed_comes_out_in_order() {
+        let cases: [fn(); 2] = [
+            || {
+                with_str("a", mp_rt_print);
+                with_str("ß", mp_rt_println);
+                mp_rt_println_i64(i64::MIN);
+                mp_rt_println_u64(u64::MAX);
+                mp_rt_println_f64(-0.0);
+                mp_rt_println_f64(0.1);
+                mp_rt_println_bool(true);
+                mp_rt_println_bool(false);
+            },
+            || {
+                for i in 0..50_000 {
+                    mp_rt_println_u64(i);
+                }
+                with_str(&"x".repeat(3 * BLOCK + 1), mp_rt_println);
+                with_str("end", mp_rt_print);
+            },
+        ];
+        let outputs = outputs("io::tests::everything_printed_comes_out_in_order", &cases);
+        let expected = "\naß\n-9223372036854775808\n18446744073709551615\n-0\n0.1\ntrue\nfalse\n";
+        assert!(outputs[0].1.ends_with(expected), "{:?}", outputs[0]);
+        let mut expected: String = (0..50_000).map(|i| format!("{i}\n")).collect();
+        expected += &"x".repeat(3 * BLOCK + 1);
+        expected += "\nend";
+        assert!(outputs[1].1.ends_with(&expected));
+        assert!(outputs.iter().all(|output| output.0 == Some(0) && output.2.is_empty()));
+    }
+
+    #[test]
+    fn messages_come_after_what_was_printed() {
+        let cases: [fn(); 1] = [|| {
+            with_str("first", mp_rt_println);
+            with_str("second", mp_rt_eprintln);
+            with_str("third", mp_rt_println);
+        }];
+        let test = "io::tests::messages_come_after_what_was_printed";
+        let mut command = children(test, &cases).remove(0);
+        // Both go to one file, as on a terminal.
+        let mut both = tempfile::tempfile().unwrap();
+        command.stdout(both.try_clone().unwrap()).stderr(both.try_clone().unwrap());
+        assert!(command.status().unwrap().success());
+        let mut text = String::new();
+        std::io::Seek::rewind(&mut both).unwrap();
+        both.read_to_string(&mut text).unwrap();
+        assert!(text.ends_with("\nfirst\nsecond\nthird\n"), "{text}");
+    }
+
+    fn print_forever() {
+        loop {
+            mp_rt_println_u64(1);
+        }
+    }
+
+    #[test]
+    fn a_reader_that_leaves_ends_the_program_quietly() {
+        let test = "io::tests::a_reader_that_leaves_ends_the_program_quietly";
+        let mut child = children(test, &[print_forever]).remove(0).spawn().unwrap();
+        // The test harness prints first, and complains when nobody reads.
+        let mut stdout = child.stdout.take().unwrap();
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"\n1\n1\n") {
+            let mut byte = [0];
+            stdout.read_exact(&mut byte).unwrap();
+            seen.extend(byte);
+        }
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(BROKEN_PIPE_EXIT_CODE));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_a_panic() {
+        unsafe extern "C" {
+            fn dup2(from: i32, to: i32) -> i32;
+        }
+        let cases: [fn(); 1] = [|| {
+            let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+            // SAFETY: both are open file descriptors.
+            assert_eq!(unsafe { dup2(std::os::fd::AsRawFd::as_raw_fd(&full), 1) }, 1);
+            print_forever()
+        }];
+        let (code, _, stderr) = &outputs("io::tests::a_full_disk_is_a_panic", &cases)[0];
+        assert_eq!(*code, Some(101));
+        let message = "panic: cannot write to standard output: No space left on device";
+        assert!(stderr.starts_with(message), "{stderr}");
+    }
+
+    #[test]
+    fn lines_are_read_until_the_input_ends() {
+        let cases: [fn(); 2] = [
+            || {
+                with_str("prompt", mp_rt_print);
+                for _ in 0..5 {
+                    let line = mp_rt_readln();
+                    // SAFETY: the line is live until its release.
+                    unsafe {
+                        with_str(&format!("[{}]", as_str(line)), mp_rt_print);
+                        object::release(line);
+                    }
+                }
+            },
+            || _ = mp_rt_readln(),
+        ];
+        let test = "io::tests::lines_are_read_until_the_input_ends";
+        let mut commands = children(test, &cases);
+        let mut run = |case: usize, input: &[u8]| {
+            let mut child = commands[case].stdin(Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(input).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            (output.status.code(), text(output.stdout), text(output.stderr))
+        };
+        let (code, stdout, _) = run(0, "eins\r\n\nä\nlast".as_bytes());
+        assert_eq!(code, Some(0));
+        assert!(stdout.ends_with("\nprompt[eins][][ä][last][]"), "{stdout}");
+        let (code, _, stderr) = run(1, b"\xff\n");
+        assert_eq!(code, Some(101));
+        assert_eq!(stderr, "panic: cannot read standard input: a line is not valid UTF-8\n");
+    }
+}

@@ -82,3 +82,56 @@ pub unsafe extern "C" fn mp_rt_panic_builtin(kind: i32, place: *const c_char, a:
         None => die(format_args!("unknown built-in panic {kind}{place}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::outputs;
+    use std::ptr;
+
+    fn builtin(kind: i32, place: Option<&CStr>) -> ! {
+        // SAFETY: the place is null or a C string.
+        unsafe { mp_rt_panic_builtin(kind, place.map_or(ptr::null(), CStr::as_ptr), -1, 3) }
+    }
+
+    #[test]
+    fn every_panic_is_one_line_and_exit_code_101() {
+        let cases: [fn(); 9] = [
+            // SAFETY: the message is a live string.
+            || unsafe { mp_rt_panic(string::new_str("three")) },
+            || builtin(0, Some(c"a.mp:7:3")),
+            || builtin(1, None),
+            || builtin(2, Some(c"a.mp:9:1")),
+            || builtin(3, None),
+            || builtin(4, None),
+            || builtin(5, None),
+            || builtin(6, None),
+            || guarded(|| std::panic::resume_unwind(Box::new("broken"))),
+        ];
+        let messages = [
+            "three",
+            "integer overflow at a.mp:7:3: the result does not fit its type",
+            "division by zero",
+            "index out of bounds at a.mp:9:1: the index is -1, the length is 3",
+            "missing key: the map has no such key",
+            "wrong variant: the payload asked for is not the active one",
+            "`unreachable` was reached",
+            "unknown built-in panic 6",
+            "error inside the runtime: broken",
+        ];
+        let outputs = outputs("panic::tests::every_panic_is_one_line_and_exit_code_101", &cases);
+        for ((code, _, stderr), message) in outputs.iter().zip(messages) {
+            assert_eq!((*code, &**stderr), (Some(101), &*format!("panic: {message}\n")));
+        }
+    }
+
+    #[test]
+    fn what_was_printed_before_is_kept() {
+        let cases: [fn(); 1] = [|| {
+            io::mp_rt_println_i64(42);
+            die(format_args!("end"));
+        }];
+        let outputs = outputs("panic::tests::what_was_printed_before_is_kept", &cases);
+        assert!(outputs[0].1.ends_with("\n42\n"), "{:?}", outputs[0]);
+    }
+}

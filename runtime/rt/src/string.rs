@@ -305,7 +305,9 @@ mod tests {
                 assert!(mp_rt_str_eq(a, b));
                 assert!(!mp_rt_str_eq(a, c));
                 assert_eq!(mp_rt_hash_str(a), fnv1a("Ä\0x".as_bytes()));
-                [a, b, c].map(|s| object::release(s));
+                for s in [a, b, c] {
+                    object::release(s);
+                }
             }
         });
     }
