@@ -6,11 +6,17 @@ mod cfg;
 mod dominators;
 mod liveness;
 mod loops;
+mod memory;
 mod positions;
+mod uniformity;
+mod uses;
 
 pub use call_graph::CallGraph;
 pub use cfg::Cfg;
 pub use dominators::{Dominators, PostDominators};
 pub use liveness::Liveness;
 pub use loops::{LoopId, Loops};
+pub use memory::{ClassSet, Effects, MemoryClasses};
 pub use positions::Positions;
+pub use uniformity::Uniformity;
+pub use uses::{User, Uses};
