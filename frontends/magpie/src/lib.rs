@@ -1,1 +1,19 @@
-//! Empty for now.
+//! The front end of the Magpie language: `.mp` text to MPIR.
+//!
+//! [`parse_module`] reads a module and never fails; [`format_module`] writes it back in its
+//! canonical form, whose hash is the module's digest. This crate does no I/O.
+
+pub mod ast;
+mod digest;
+mod format;
+mod hash_index;
+mod interner;
+mod lexer;
+mod literal;
+mod parser;
+pub mod symbols;
+
+pub use digest::{check_digest, module_digest};
+pub use format::format_module;
+pub use interner::{Interner, Symbol};
+pub use parser::{ParsedModule, parse_module};
