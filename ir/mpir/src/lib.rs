@@ -19,6 +19,7 @@ mod op;
 mod parse;
 pub mod passes;
 mod print;
+pub mod verify;
 
 pub use func::{
     AddressSpace, Const, Domain, Flags, InstData, KernelSpans, MpirBlock, MpirFn, MpirGpuMeta,
@@ -32,3 +33,4 @@ pub use op::{
 };
 pub use parse::{MAX_TYPE_DEPTH, parse, parse_with_own_places};
 pub use print::{print_fn, print_inst, print_module, print_type};
+pub use verify::{Stage, verify_fn, verify_module};

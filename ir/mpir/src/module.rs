@@ -61,6 +61,11 @@ impl Module {
         &self.strings[id.index()]
     }
 
+    /// Number of texts; bound of [`StrId`]s.
+    pub fn num_strings(&self) -> usize {
+        self.strings.len()
+    }
+
     /// Every text in id order.
     pub fn strings(&self) -> impl Iterator<Item = (StrId, &str)> {
         self.strings.iter().enumerate().map(|(i, s)| (StrId::new(i), s.as_str()))

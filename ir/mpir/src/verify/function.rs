@@ -1,0 +1,168 @@
+//! Heads, values and constants.
+
+use super::{MAX_ERRORS, Stage, Verifier};
+use crate::{Const, Domain, Module, Value, ValueDef, print_type};
+use magpie_diag::{Code, Diagnostic};
+use magpie_types::{Category, PrimType, TypeId, TypeKind, fixed};
+use rustc_hash::FxHashSet;
+
+pub(super) fn check_names(m: &Module, errors: &mut Vec<Diagnostic>) {
+    let mut seen = FxHashSet::default();
+    for f in &m.fns {
+        if !seen.insert(f.name.as_str()) && errors.len() < MAX_ERRORS {
+            let message = format!("function `{}` is defined twice", f.name);
+            errors.push(Diagnostic::new(Code::MPS0032, f.span, message));
+        }
+    }
+}
+
+impl Verifier<'_> {
+    pub(super) fn check_head(&mut self) {
+        let f = self.f;
+        let count = f.params.len();
+        if f.param_names.len() != count || f.param_spans.len() != count {
+            self.head_fault("as many names and places of parameters as parameters are needed");
+        }
+        if let Err(message) = self.check_type(f.ret_ty) {
+            self.head_fault(format!("the result: {message}"));
+        }
+        for (n, &(v, ty)) in f.params.iter().enumerate() {
+            let matches = f
+                .locals
+                .get(v.index())
+                .is_some_and(|l| l.ty == ty && l.def == ValueDef::Param(n as u32));
+            if !matches {
+                self.head_fault(format!("parameter {n} is not the value {v:?}"));
+            }
+        }
+        let Some(meta) = &f.gpu_meta else { return };
+        if f.domain != Domain::Device {
+            self.head_fault("a kernel belongs to the device");
+        }
+        if f.ret_ty != fixed::UNIT {
+            self.head_fault("a kernel returns `unit`");
+        }
+        if meta.workgroup.contains(&0) {
+            self.head_fault("the workgroup size is at least 1 in each dimension");
+        }
+    }
+
+    /// Every value: its origin and its type. Results are compared with their instruction here, the
+    /// instruction with the list of its block in the control-flow check.
+    pub(super) fn check_values(&mut self) {
+        let f = self.f;
+        let mut sound = FxHashSet::default();
+        for (n, local) in f.locals.iter().enumerate() {
+            let v = Value::new(n);
+            if !sound.contains(&local.ty) {
+                if let Err(message) = self.check_type(local.ty) {
+                    self.head_fault(format!("{v:?}: {message}"));
+                    continue;
+                }
+                sound.insert(local.ty);
+            }
+            let fault = match local.def {
+                ValueDef::Param(at) => {
+                    let is_param = f.params.get(at as usize).is_some_and(|p| p.0 == v);
+                    (!is_param).then(|| format!("{v:?} is not parameter {at}"))
+                }
+                ValueDef::Inst(i) => {
+                    let matches = i.index() < f.num_insts() && {
+                        let data = f.inst(i);
+                        data.result() == Some(v) && data.ty == local.ty
+                    };
+                    (!matches).then(|| format!("{v:?} is not the result of {i:?}"))
+                }
+                ValueDef::Const(c) => self.check_constant(local.ty, c).err(),
+            };
+            if let Some(message) = fault {
+                self.head_fault(message);
+            }
+            if self.is_full() {
+                return;
+            }
+        }
+    }
+
+    fn check_constant(&self, ty: TypeId, c: Const) -> Result<(), String> {
+        let kind = self.m.types.kind(ty);
+        let fits = match c {
+            Const::Unit => ty == fixed::UNIT,
+            Const::Zero => !matches!(kind, TypeKind::Prim(_)),
+            Const::Str(s) => {
+                s.index() < self.m.num_strings()
+                    && matches!(kind, TypeKind::Str | TypeKind::RawPtr(fixed::U8))
+            }
+            Const::Bits(bits) => match kind {
+                TypeKind::Prim(PrimType::Unit) => false,
+                TypeKind::Prim(p) => bits & !p.mask() == 0,
+                TypeKind::Enum(e) => {
+                    let def = self.m.types.enum_def(e);
+                    def.category == Category::Value && bits < def.variants.len() as u64
+                }
+                _ => false,
+            },
+        };
+        if fits {
+            return Ok(());
+        }
+        let name = print_type(&self.m.types, ty);
+        Err(format!("a constant of type `{name}` has the payload {c:?}"))
+    }
+
+    /// Whether values of the type may exist here.
+    pub(super) fn check_type(&self, ty: TypeId) -> Result<(), String> {
+        let types = &self.m.types;
+        if !types.contains(ty) {
+            return Err(format!("type {} does not exist", ty.0));
+        }
+        if self.stage == Stage::Surface && self.f.domain == Domain::Device {
+            return Ok(());
+        }
+        let name = || print_type(types, ty);
+        let wide = |p: PrimType| p.bit_width() > 64;
+        match (self.f.domain, types.kind(ty)) {
+            (Domain::Device, _) if self.is_device_value(ty) => Ok(()),
+            (Domain::Device, _) => Err(format!("`{}` is no type of device code", name())),
+            (_, TypeKind::Prim(p) | TypeKind::Vec(p, _)) if wide(p) => {
+                Err(format!("`{}` is not supported: its scalars have 128 bits", name()))
+            }
+            (_, TypeKind::SharedArray(..) | TypeKind::LocalArray(..)) => {
+                Err(format!("`{}` is a type of device code", name()))
+            }
+            (Domain::LowHost, _) if types.is_aggregate(ty) => {
+                Err(format!("lowered host code has no aggregates such as `{}`", name()))
+            }
+            (Domain::Host | Domain::LowHost, _) => Ok(()),
+        }
+    }
+
+    fn is_device_value(&self, ty: TypeId) -> bool {
+        match self.m.types.kind(ty) {
+            TypeKind::Buffer(t) | TypeKind::SharedArray(t, _) | TypeKind::LocalArray(t, _) => {
+                self.is_device_element(t)
+            }
+            // The text of `gpu.print`.
+            TypeKind::Str => true,
+            _ => ty == fixed::UNIT || self.is_device_element(ty),
+        }
+    }
+
+    /// Whether device memory can hold the type: scalars, vectors, value structs of them.
+    fn is_device_element(&self, ty: TypeId) -> bool {
+        let types = &self.m.types;
+        let mut rest = vec![ty];
+        while let Some(ty) = rest.pop() {
+            match types.kind(ty) {
+                TypeKind::Prim(PrimType::Unit | PrimType::U1) => return false,
+                TypeKind::Prim(p) | TypeKind::Vec(p, _) if p.bit_width() > 64 => return false,
+                TypeKind::Prim(_) | TypeKind::Vec(..) => {}
+                TypeKind::Struct(s) if types.struct_def(s).category == Category::Value => {
+                    rest.extend(types.struct_def(s).fields.iter().map(|f| f.ty));
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+}
