@@ -15,6 +15,7 @@ pub mod callable;
 mod decimal;
 mod element;
 pub mod fs;
+pub mod gpu;
 pub mod gpu_error;
 pub mod io;
 mod live;
@@ -29,7 +30,12 @@ pub mod panic;
 mod status;
 pub mod string;
 pub mod string_builder;
+mod symbols;
+#[cfg(test)]
+mod testing;
 pub mod time;
 pub mod typeinfo;
+
+pub use symbols::symbol_address;
 
 const _: () = assert!(usize::BITS == 64, "handles and sizes are 64-bit");

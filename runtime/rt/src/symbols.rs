@@ -7,15 +7,16 @@ use magpie_types::abi::{AbiType, RtFn};
 
 /// The address of a runtime function.
 pub fn symbol_address(f: RtFn) -> *const u8 {
-    match entry(f) {
-        Some(entry) => entry.address.cast(),
-        None => gpu::abi::symbol_address(f).unwrap_or(std::ptr::null()),
-    }
+    any_entry(f).map_or(std::ptr::null(), |entry| entry.address.cast())
+}
+
+fn any_entry(f: RtFn) -> Option<Entry> {
+    entry(f).or_else(|| gpu::abi::entry(f))
 }
 
 /// The function of a row that does not belong to the devices.
 ///
-/// Each row of the table stands here or, for the `Gpu` rows, in `gpu::abi::symbol_address`;
+/// Each row of the table stands here or, for the `Gpu` rows, in `gpu::abi::entry`;
 /// neither match has a wildcard, so a new row does not compile until it has an implementation.
 fn entry(f: RtFn) -> Option<Entry> {
     Some(match f {
@@ -125,7 +126,7 @@ fn entry(f: RtFn) -> Option<Entry> {
 }
 
 /// A C function with its signature, which is taken from its Rust type.
-struct Entry {
+pub(crate) struct Entry {
     address: *const (),
     /// What the row must say; `None` for functions that do not come back.
     #[cfg_attr(not(test), expect(dead_code, reason = "compared with the table in tests"))]
@@ -136,7 +137,7 @@ struct Entry {
 type Signature = (&'static [Option<AbiType>], Option<AbiType>);
 
 /// A Rust type that a C function takes or gives back.
-trait CType {
+pub(crate) trait CType {
     const ABI: Option<AbiType>;
 }
 
@@ -167,7 +168,7 @@ impl<T> CType for *mut T {
 
 macro_rules! constructors {
     ($($name:ident($($param:ident),*);)*) => {
-        $(fn $name<$($param: CType,)* R: CType>(
+        $(pub(crate) fn $name<$($param: CType,)* R: CType>(
             function: unsafe extern "C" fn($($param),*) -> R,
         ) -> Entry {
             let signature = Some((const { &[$($param::ABI),*] as &[_] }, R::ABI));
@@ -183,6 +184,10 @@ impl Entry {
         of2(A, B);
         of3(A, B, C);
         of4(A, B, C, D);
+        of6(A, B, C, D, E, F);
+        of8(A, B, C, D, E, F, G, H);
+        of11(A, B, C, D, E, F, G, H, I, J, K);
+        of12(A, B, C, D, E, F, G, H, I, J, K, L);
     }
 
     fn never(address: *const ()) -> Entry {
@@ -207,7 +212,9 @@ mod tests {
     #[test]
     fn every_function_has_the_signature_of_its_row() {
         for &f in RtFn::ALL {
-            let Some(Entry { signature, .. }) = entry(f) else { continue };
+            let Some(Entry { signature, .. }) = any_entry(f) else {
+                panic!("{f:?} has no function")
+            };
             let params = f.params().iter().map(|&(_, ty)| Some(ty));
             let (outs, ret) = match f.ret() {
                 AbiReturn::Never => {

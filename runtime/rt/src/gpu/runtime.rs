@@ -1,0 +1,320 @@
+//! [`Runtime`]: configuration, devices and kernels of a program. The C ABI uses one for the
+//! process; tests make their own.
+
+use super::buffer::Buffer;
+use super::config::GpuConfig;
+use super::context::{Context, Fence};
+use super::cpu::{self, CpuDevice};
+use super::device::Device;
+use super::discovery::{DeviceSummary, Discovery, Driver};
+use super::error::{GpuError, GpuResult};
+use super::fallback::{launch_on_cpu, may_fall_back};
+use super::host_device::{self, HostDevice, KernelExecutor};
+use super::launch::{Arguments, LaunchSize, LoadedKernel};
+use super::properties::{DeviceProperties, DriverKind};
+use super::registry::{BlobProvider, RegisteredBlob, Registry};
+use super::vulkan::VulkanDriver;
+use magpie_types::kernel::KernelBlob;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The GPU side of a program.
+pub struct Runtime {
+    registry: Registry,
+    state: Mutex<State>,
+}
+
+struct State {
+    config: GpuConfig,
+    executor: Option<Arc<dyn KernelExecutor>>,
+    /// Made at first use, so that the configuration can still change before.
+    discovery: Option<Discovery>,
+}
+
+impl State {
+    fn discovery(&mut self) -> &mut Discovery {
+        let (config, executor) = (&self.config, &self.executor);
+        self.discovery.get_or_insert_with(|| {
+            Discovery::new(config.clone(), platform_drivers(config, executor.as_ref()))
+        })
+    }
+}
+
+/// The drivers in the order in which this platform prefers them.
+fn platform_drivers(
+    config: &GpuConfig,
+    executor: Option<&Arc<dyn KernelExecutor>>,
+) -> Vec<Box<dyn Driver>> {
+    if config.mock {
+        return vec![Box::new(MockDriver)];
+    }
+    let mut drivers: Vec<Box<dyn Driver>> = vec![
+        Box::new(VulkanDriver::default()),
+        Box::new(CpuDriver { threads: config.cpu_threads }),
+    ];
+    if let Some(executor) = executor {
+        drivers.push(Box::new(InterpDriver { executor: Arc::clone(executor) }));
+    }
+    drivers
+}
+
+struct CpuDriver {
+    threads: Option<usize>,
+}
+
+impl Driver for CpuDriver {
+    fn kind(&self) -> DriverKind {
+        DriverKind::Cpu
+    }
+
+    fn adapters(&mut self) -> GpuResult<Vec<DeviceProperties>> {
+        Ok(vec![cpu::properties()])
+    }
+
+    fn open(&mut self, _adapter: usize) -> GpuResult<Box<dyn Device>> {
+        Ok(Box::new(CpuDevice::new(self.threads)))
+    }
+}
+
+struct InterpDriver {
+    executor: Arc<dyn KernelExecutor>,
+}
+
+impl Driver for InterpDriver {
+    fn kind(&self) -> DriverKind {
+        DriverKind::Interp
+    }
+
+    fn adapters(&mut self) -> GpuResult<Vec<DeviceProperties>> {
+        Ok(vec![host_device::properties(DriverKind::Interp)])
+    }
+
+    fn open(&mut self, _adapter: usize) -> GpuResult<Box<dyn Device>> {
+        Ok(Box::new(HostDevice::interpreter(Arc::clone(&self.executor))))
+    }
+}
+
+struct MockDriver;
+
+impl Driver for MockDriver {
+    fn kind(&self) -> DriverKind {
+        DriverKind::Mock
+    }
+
+    fn adapters(&mut self) -> GpuResult<Vec<DeviceProperties>> {
+        Ok(vec![host_device::properties(DriverKind::Mock)])
+    }
+
+    fn open(&mut self, _adapter: usize) -> GpuResult<Box<dyn Device>> {
+        Ok(Box::new(HostDevice::mock()))
+    }
+}
+
+impl Default for Runtime {
+    fn default() -> Runtime {
+        Runtime::new(GpuConfig::default())
+    }
+}
+
+impl Runtime {
+    /// A runtime of its own, without kernels.
+    pub fn new(config: GpuConfig) -> Runtime {
+        let state = State { config, executor: None, discovery: None };
+        Runtime { registry: Registry::default(), state: Mutex::new(state) }
+    }
+
+    /// The one that the C ABI uses.
+    pub fn global() -> &'static Runtime {
+        static GLOBAL: OnceLock<Runtime> = OnceLock::new();
+        GLOBAL.get_or_init(Runtime::default)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the configuration. Devices that are looked up afterwards obey it; handles that exist
+    /// stay valid.
+    pub fn configure(&self, config: GpuConfig) {
+        let mut state = self.state();
+        state.config = config;
+        let discovery = state.discovery.take();
+        drop(state);
+        drop(discovery);
+    }
+
+    /// Offers the `interp` device, whose kernels `executor` runs.
+    pub fn set_executor(&self, executor: Arc<dyn KernelExecutor>) {
+        let mut state = self.state();
+        state.executor = Some(executor);
+        let discovery = state.discovery.take();
+        drop(state);
+        drop(discovery);
+    }
+
+    /// Adds a kernel, or replaces the one with the same hash. `hash` is the FNV-1a hash of its
+    /// stable id; `name` is for messages and traces; `provider` compiles blobs that are missing.
+    pub fn register_kernel(
+        &self,
+        hash: u64,
+        name: &str,
+        blobs: Vec<KernelBlob>,
+        provider: Option<Arc<dyn BlobProvider>>,
+    ) {
+        let blobs = blobs.into_iter().map(|blob| (blob.backend as u8, Ok(blob))).collect();
+        self.registry.register(hash, name, blobs, provider);
+    }
+
+    pub(crate) fn register_read_kernel(&self, hash: u64, name: &str, blobs: Vec<RegisteredBlob>) {
+        self.registry.register(hash, name, blobs, None);
+    }
+
+    /// Forgets kernels and devices. Handles that exist stay valid.
+    pub fn reset(&self) {
+        self.registry.clear();
+        let discovery = self.state().discovery.take();
+        drop(discovery);
+    }
+
+    /// Number of devices that the program sees.
+    pub fn device_count(&self) -> u32 {
+        self.state().discovery().count() as u32
+    }
+
+    /// Every device of every driver, for listings; also what unusable drivers say.
+    pub fn devices(&self) -> (Vec<DeviceSummary>, Vec<GpuError>) {
+        let mut state = self.state();
+        let discovery = state.discovery();
+        (discovery.summaries(), discovery.failures())
+    }
+
+    /// The device that a program gets when it does not ask for one.
+    ///
+    /// # Errors
+    /// [`super::ErrorKind::BackendUnavailable`] that says what was found and how to get a device.
+    pub fn default_device(&self) -> GpuResult<Arc<Context>> {
+        self.state().discovery().default_device(|driver| self.registry.all_run_on(driver))
+    }
+
+    /// The device with a number among those that the program sees.
+    ///
+    /// # Errors
+    /// [`super::ErrorKind::BackendUnavailable`] when there are fewer.
+    pub fn device(&self, number: u32) -> GpuResult<Arc<Context>> {
+        self.state().discovery().device(number, |driver| self.registry.all_run_on(driver))
+    }
+
+    /// The words of all back ends that reach the hardware of a device.
+    pub fn backends_of(&self, context: &Arc<Context>) -> Vec<&'static str> {
+        let drivers = self.state().discovery().drivers_of(context);
+        if drivers.is_empty() {
+            return vec![context.properties().driver.backend_name()];
+        }
+        drivers.into_iter().map(DriverKind::backend_name).collect()
+    }
+
+    /// A kernel, loaded on a device.
+    pub(crate) fn kernel(&self, context: &Arc<Context>, hash: u64) -> GpuResult<Arc<LoadedKernel>> {
+        self.registry.kernel(context, hash)
+    }
+
+    fn prepare(
+        &self,
+        context: &Arc<Context>,
+        hash: u64,
+        buffers: &[&Buffer],
+        scalars: &[u8],
+    ) -> GpuResult<(Arc<LoadedKernel>, Arguments)> {
+        let kernel = self.kernel(context, hash)?;
+        let mut arguments = kernel.arguments();
+        arguments.buffers.extend(buffers.iter().copied().cloned());
+        arguments.scalars.extend_from_slice(scalars);
+        Ok((kernel, arguments))
+    }
+
+    /// Launches a kernel and waits for it. `scalars` is the scalar block.
+    ///
+    /// # Errors
+    /// When the kernel cannot run on the device, the sizes or arguments are wrong, the launch
+    /// failed, or one that was queued before did.
+    pub fn launch(
+        &self,
+        context: &Arc<Context>,
+        hash: u64,
+        size: LaunchSize,
+        buffers: &[&Buffer],
+        scalars: &[u8],
+    ) -> GpuResult<()> {
+        let (kernel, arguments) = self.prepare(context, hash, buffers, scalars)?;
+        kernel.launch(size, arguments)
+    }
+
+    /// Queues a launch. A fault of it comes back from the next call that waits.
+    ///
+    /// # Errors
+    /// As [`Runtime::launch`], as far as they are known before the kernel runs.
+    pub fn launch_async(
+        &self,
+        context: &Arc<Context>,
+        hash: u64,
+        size: LaunchSize,
+        buffers: &[&Buffer],
+        scalars: &[u8],
+    ) -> GpuResult<Fence> {
+        let (kernel, arguments) = self.prepare(context, hash, buffers, scalars)?;
+        kernel.queue(size, arguments)
+    }
+
+    /// The kernel on the CPU device, for a launch that its own device refused with `refusal`.
+    ///
+    /// # Errors
+    /// `refusal` when it does not say that the device cannot run the kernel; both reasons when the
+    /// CPU device cannot run it either.
+    pub(crate) fn cpu_kernel_after(
+        &self,
+        refusal: GpuError,
+        hash: u64,
+    ) -> GpuResult<Arc<LoadedKernel>> {
+        if !may_fall_back(&refusal) {
+            return Err(refusal);
+        }
+        let cpu = self.state().discovery().cpu_device();
+        match cpu.and_then(|cpu| self.kernel(&cpu, hash)) {
+            Ok(kernel) => Ok(kernel),
+            Err(error) => {
+                let message = format!("{}; nor on the CPU: {}", refusal.message, error.message);
+                Err(GpuError { message, ..refusal })
+            }
+        }
+    }
+
+    /// Launches a kernel and waits for it, on the CPU device when its own cannot run it.
+    ///
+    /// # Errors
+    /// As [`Runtime::launch`].
+    pub fn launch_with_fallback(
+        &self,
+        context: &Arc<Context>,
+        hash: u64,
+        size: LaunchSize,
+        buffers: &[&Buffer],
+        scalars: &[u8],
+    ) -> GpuResult<()> {
+        let Err(refusal) = self.launch(context, hash, size, buffers, scalars) else {
+            return Ok(());
+        };
+        let kernel = self.cpu_kernel_after(refusal, hash)?;
+        let buffers = buffers.iter().copied().cloned().collect();
+        launch_on_cpu(&kernel, size, Arguments { buffers, scalars: scalars.to_vec() })
+    }
+
+    /// Writes what drivers keep on disk. To be called when the program ends.
+    pub fn save_caches(&self) {
+        let mut state = self.state();
+        let opened: Vec<Arc<Context>> = match &mut state.discovery {
+            Some(discovery) => discovery.opened().cloned().collect(),
+            None => Vec::new(),
+        };
+        drop(state);
+        opened.iter().for_each(|context| context.device().save_caches());
+    }
+}

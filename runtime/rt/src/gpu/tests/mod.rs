@@ -1,0 +1,9 @@
+//! Tests of devices through the Rust face. `conformance` holds what must be true on every device;
+//! each device runs it with the same kernels in its own form.
+
+mod abi;
+mod conformance;
+mod cpu;
+mod host_device;
+mod registry;
+pub(super) mod support;
