@@ -1,6 +1,6 @@
 //! The instructions of a kernel for one invocation.
 
-use super::emit::{BufferArg, Emitter, prim_of};
+use super::emit::{BufferArg, Emitter, WayOut, prim_of};
 use super::memory::array_bytes;
 use crate::pure::{Calls, Pure, clif_type, constant};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -36,6 +36,7 @@ impl Emitter<'_, '_, '_> {
             }
         }
         self.terminator(block);
+        self.fill_ways_out();
     }
 
     pub(crate) fn value(&mut self, v: Value) -> ir::Value {
@@ -400,16 +401,21 @@ impl Emitter<'_, '_, '_> {
             let block = self.blocks[to.index()].expect("blocks of the region were made");
             return (block, values.into_iter().map(|(_, v)| BlockArg::Value(v)).collect());
         }
-        // The stores need a block of their own: this edge may be one of several of a branch.
-        let here = self.b.current_block().expect("a block is being filled");
-        let way = self.b.create_block();
-        self.b.switch_to_block(way);
-        for (phi, v) in values {
-            self.export_phi(phi, v);
+        // The stores need a block of their own: this edge may be one of several of a branch. It is
+        // filled once the branch stands.
+        let block = self.b.create_block();
+        self.ways_out.push(WayOut { block, values, to: self.plan.region_of(to) });
+        (block, Vec::new())
+    }
+
+    fn fill_ways_out(&mut self) {
+        for way in std::mem::take(&mut self.ways_out) {
+            self.b.switch_to_block(way.block);
+            for (phi, v) in way.values {
+                self.export_phi(phi, v);
+            }
+            self.leave_region(way.to);
         }
-        self.leave_region(self.plan.region_of(to));
-        self.b.switch_to_block(here);
-        (way, Vec::new())
     }
 
     fn terminator(&mut self, block: Block) {

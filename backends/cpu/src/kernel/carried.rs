@@ -35,6 +35,14 @@ impl Carried {
         self.carry[v.index()]
     }
 
+    /// Marks an expression, and the expressions it is made of, to be computed again.
+    fn compute_again(&mut self, f: &MpirFn, v: Value) {
+        if let (Some(i), Carry::No) = (f.def_inst(v), self.get(v)) {
+            self.carry[v.index()] = Carry::Again;
+            f.args(i).iter().for_each(|&a| self.compute_again(f, a));
+        }
+    }
+
     /// The region an instruction is in; kernels of one region are not looked into.
     pub(crate) fn home(&self, i: Inst) -> Option<RegionId> {
         self.home.get(i.index()).copied().flatten()
@@ -155,7 +163,8 @@ pub(crate) fn carried(
     let mut slots = Vec::new();
     for v in crossing {
         let carry = if depth[v.index()] <= MAX_DEPTH {
-            Carry::Again
+            result.compute_again(f, v);
+            continue;
         } else if uniform.is_uniform(v) && !plan.per_invocation {
             result.scalars.push(f.ty(v));
             Carry::Scalar(result.scalars.len() as u32 - 1)

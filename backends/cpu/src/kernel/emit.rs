@@ -53,6 +53,13 @@ pub(crate) struct Counters {
     pub(crate) exit: Variable,
 }
 
+/// An edge to another region, to be filled with the stores of that region's phis.
+pub(crate) struct WayOut {
+    pub(crate) block: ir::Block,
+    pub(crate) values: Vec<(Value, ir::Value)>,
+    pub(crate) to: Option<RegionId>,
+}
+
 /// The spine's number for "this invocation has returned".
 pub(crate) const ENDED: u32 = u32::MAX;
 
@@ -79,6 +86,7 @@ pub(crate) struct Emitter<'a, 'f, 'r> {
     pub(crate) region: RegionId,
     /// Where an invocation goes when it leaves the region.
     pub(crate) leave: ir::Block,
+    pub(crate) ways_out: Vec<WayOut>,
 }
 
 impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
@@ -130,6 +138,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             blocks: vec![None; f.blocks.len()],
             region: RegionId(0),
             leave,
+            ways_out: Vec::new(),
         }
     }
 

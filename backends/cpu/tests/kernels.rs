@@ -1,0 +1,364 @@
+//! Kernels as machine code against the reference interpreter.
+
+use magpie_codegen_cpu::{Runtime, compile_kernel};
+use magpie_diag::{FileId, Span};
+use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
+use magpie_interp::{Argument, Buffer, Launch, run_kernel};
+use magpie_mpir::{FnId, Module, parse};
+use magpie_types::TypeId;
+use magpie_types::abi::RtFn;
+use magpie_types::kernel::{HostBuffer, HostKernelFn, HostLaunch};
+
+struct NoHost;
+
+impl Runtime for NoHost {
+    fn function(&self, f: RtFn) -> *const u8 {
+        magpie_rt::symbol_address(f)
+    }
+    fn str_object(&mut self, _: &str) -> *const u8 {
+        std::ptr::null()
+    }
+    fn c_string(&mut self, _: &str) -> *const u8 {
+        std::ptr::null()
+    }
+    fn type_info(&mut self, _: TypeId, _: bool) -> *const u8 {
+        std::ptr::null()
+    }
+    fn describe(&self, _: Span) -> Option<String> {
+        None
+    }
+}
+
+const RULES: LayoutRules = LayoutRules {
+    scalars: ScalarRule::Arguments,
+    storage8: true,
+    storage16: true,
+    hidden_length: 0,
+    fixed_workgroup: false,
+};
+
+/// Runs the first kernel of a module on both and returns the buffers of the machine code.
+fn run(
+    text: &str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    buffers: &[(Vec<u8>, u64)],
+    scalars: &[u8],
+) -> Vec<Vec<u8>> {
+    let module: Module = parse(text, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
+    let kernel = module.fn_ids().find(|&f| module.func(f).is_kernel()).expect("a kernel");
+    let expected = interpret(&module, kernel, grid, block, buffers, scalars);
+
+    let f = module.func(kernel);
+    let layout = compute_layout(f, &module.types, &RULES);
+    let code = compile_kernel(&module, &[f], &layout, &mut NoHost).expect("compiles");
+    let mut memory: Vec<Vec<u8>> = buffers.iter().map(|(b, _)| b.clone()).collect();
+    let host: Vec<HostBuffer> = memory
+        .iter_mut()
+        .zip(buffers)
+        .map(|(m, (_, len))| HostBuffer { data: m.as_mut_ptr(), len: *len })
+        .collect();
+    let mut block_bytes = scalars.to_vec();
+    block_bytes.resize(layout.scalar_size.max(16) as usize, 0);
+    let launch = HostLaunch { buffers: host.as_ptr(), scalars: block_bytes.as_ptr(), grid, block };
+    let invocations: u32 = block.iter().product();
+    let body = code.bodies[0];
+    let bytes = code.shared_bytes.next_multiple_of(64) + body.frame_bytes * invocations;
+    let mut scratch = vec![0x5au64; bytes as usize / 8 + 16];
+    let start = scratch.as_mut_ptr().cast::<u8>();
+    // SAFETY: the padding of 128 bytes has room for the alignment.
+    let aligned = unsafe { start.add(start.align_offset(64)) };
+    let groups: u64 = grid.iter().map(|&g| g as u64).product();
+    // SAFETY: the entry was compiled with this signature, and all memory lives until after the call.
+    unsafe {
+        let entry: HostKernelFn = std::mem::transmute(body.entry);
+        entry(&launch, 0, groups / 2, aligned);
+        entry(&launch, groups / 2, groups, aligned);
+    }
+    assert_eq!(memory, expected, "machine code and interpreter differ");
+    memory
+}
+
+fn interpret(
+    module: &Module,
+    kernel: FnId,
+    grid: [u32; 3],
+    block: [u32; 3],
+    buffers: &[(Vec<u8>, u64)],
+    scalars: &[u8],
+) -> Vec<Vec<u8>> {
+    let f = module.func(kernel);
+    let layout = compute_layout(f, &module.types, &RULES);
+    let arguments: Vec<Argument> = layout
+        .params
+        .iter()
+        .map(|p| match *p {
+            magpie_types::kernel::ParamLayout::Buffer(ref b) => Argument::Buffer(b.index as usize),
+            magpie_types::kernel::ParamLayout::Scalar { offset, size, .. } => {
+                Argument::Scalar(scalars[offset as usize..(offset + size) as usize].to_vec())
+            }
+        })
+        .collect();
+    let mut memory: Vec<Vec<u8>> = buffers.iter().map(|(b, _)| b.clone()).collect();
+    let mut views: Vec<Buffer> = memory.iter_mut().map(|m| Buffer { bytes: m }).collect();
+    run_kernel(module, kernel, Launch::new(grid, block), &arguments, &mut views, &mut |_| {})
+        .unwrap_or_else(|e| panic!("{e}"));
+    memory
+}
+
+fn u32s(v: &[u32]) -> (Vec<u8>, u64) {
+    (v.iter().flat_map(|x| x.to_le_bytes()).collect(), v.len() as u64)
+}
+
+fn f32s(v: &[f32]) -> (Vec<u8>, u64) {
+    (v.iter().flat_map(|x| x.to_le_bytes()).collect(), v.len() as u64)
+}
+
+fn as_u32s(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+}
+
+#[test]
+fn one_region_with_a_guard() {
+    let text = "
+gpu fn t.@scale(%x: gpu.TBuffer<u32>, %n: u32, %k: u32) workgroup(8, 1, 1) {
+bb0:
+  %g: u32 = gpu.global_id dim=0
+  %c: bool = icmp.ult %g, %n
+  cbr %c, bb1, bb2
+bb1:
+  %v: u32 = gpu.buffer_load [unchecked] %x, %g
+  %w: u32 = i.mul %v, %k
+  gpu.buffer_store [unchecked] %x, %g, %w
+  br bb2
+bb2:
+  ret
+}
+";
+    let scalars = [20u32.to_le_bytes(), 3u32.to_le_bytes()].concat();
+    let input: Vec<u32> = (0..20).collect();
+    let out = run(text, [3, 1, 1], [8, 1, 1], &[u32s(&input)], &scalars);
+    assert_eq!(as_u32s(&out[0]), (0..20).map(|v| v * 3).collect::<Vec<_>>());
+}
+
+#[test]
+fn ids_in_three_dimensions() {
+    let text = "
+gpu fn t.@ids(%o: gpu.TBuffer<u32>) workgroup(2, 3, 2) {
+bb0:
+  %x: u32 = gpu.global_id dim=0
+  %y: u32 = gpu.global_id dim=1
+  %z: u32 = gpu.global_id dim=2
+  %sx: u32 = gpu.workgroup_size dim=0
+  %nx: u32 = gpu.num_workgroups dim=0
+  %w: u32 = i.mul %sx, %nx
+  %sy: u32 = gpu.workgroup_size dim=1
+  %ny: u32 = gpu.num_workgroups dim=1
+  %h: u32 = i.mul %sy, %ny
+  %a: u32 = i.mul %z, %h
+  %b: u32 = i.add %a, %y
+  %c: u32 = i.mul %b, %w
+  %i: u32 = i.add %c, %x
+  %ty: u32 = gpu.thread_id dim=1
+  %gz: u32 = gpu.workgroup_id dim=2
+  %p: u32 = i.mul %ty, u32 100
+  %q: u32 = i.add %p, %gz
+  %r: u32 = i.mul %q, u32 1000
+  %v: u32 = i.add %r, %i
+  gpu.buffer_store [unchecked] %o, %i, %v
+  ret
+}
+";
+    run(text, [2, 2, 2], [2, 3, 2], &[u32s(&[0; 96])], &[]);
+}
+
+#[test]
+fn tree_reduction_with_barriers_in_a_uniform_loop() {
+    let text = "
+gpu fn t.@sum(%x: gpu.TBuffer<u32>, %o: gpu.TBuffer<u32>) workgroup(16, 1, 1) {
+bb0:
+  %s: shared_array<16, u32> = gpu.shared
+  %t: u32 = gpu.thread_id dim=0
+  %g: u32 = gpu.global_id dim=0
+  %v: u32 = gpu.buffer_load [unchecked] %x, %g
+  gpu.buffer_store [unchecked] %s, %t, %v
+  gpu.barrier
+  br bb1
+bb1:
+  %h: u32 = phi [bb0: u32 8], [bb4: %h2]
+  %more: bool = icmp.ugt %h, u32 0
+  cbr %more, bb2, bb5
+bb2:
+  %c: bool = icmp.ult %t, %h
+  cbr %c, bb3, bb4
+bb3:
+  %a: u32 = gpu.buffer_load [unchecked] %s, %t
+  %j: u32 = i.add %t, %h
+  %b: u32 = gpu.buffer_load [unchecked] %s, %j
+  %sum: u32 = i.add %a, %b
+  gpu.buffer_store [unchecked] %s, %t, %sum
+  br bb4
+bb4:
+  gpu.barrier
+  %h2: u32 = i.lshr %h, u32 1
+  br bb1
+bb5:
+  %z: bool = icmp.eq %t, u32 0
+  cbr %z, bb6, bb7
+bb6:
+  %r: u32 = gpu.buffer_load [unchecked] %s, u32 0
+  %w: u32 = gpu.workgroup_id dim=0
+  gpu.buffer_store [unchecked] %o, %w, %r
+  br bb7
+bb7:
+  ret
+}
+";
+    let input: Vec<u32> = (0..64).map(|i| i * i).collect();
+    let out = run(text, [4, 1, 1], [16, 1, 1], &[u32s(&input), u32s(&[0; 4])], &[]);
+    let sums: Vec<u32> = input.chunks(16).map(|c| c.iter().sum()).collect();
+    assert_eq!(as_u32s(&out[1]), sums);
+}
+
+#[test]
+fn carried_values_and_accumulators() {
+    // Varying accumulator over a uniform loop with barriers; a uniform counter with an internal
+    // loop in the same region.
+    let text = "
+gpu fn t.@mix(%o: gpu.TBuffer<u32>, %n: u32) workgroup(8, 2, 1) {
+bb0:
+  %s: shared_array<16, u32> = gpu.shared
+  %x: u32 = gpu.thread_id dim=0
+  %y: u32 = gpu.thread_id dim=1
+  %r: u32 = i.mul %y, u32 8
+  %t: u32 = i.add %r, %x
+  %seed: u32 = i.mul %t, u32 2654435761
+  %hash: u32 = i.lshr %seed, u32 7
+  %q: u32 = i.urem %hash, u32 13
+  br bb1
+bb1:
+  %k: u32 = phi [bb0: u32 0], [bb5: %k2]
+  %acc: u32 = phi [bb0: %q], [bb5: %acc3]
+  %swap: u32 = phi [bb0: %hash], [bb5: %acc]
+  %more: bool = icmp.ult %k, %n
+  cbr %more, bb2, bb6
+bb2:
+  gpu.buffer_store [unchecked] %s, %t, %acc
+  gpu.barrier
+  br bb3
+bb3:
+  %i: u32 = phi [bb2: u32 0], [bb4: %i2]
+  %acc1: u32 = phi [bb2: %acc], [bb4: %acc2]
+  %go: bool = icmp.ult %i, %q
+  cbr %go, bb4, bb5
+bb4:
+  %u: u32 = i.add %i, %t
+  %m: u32 = i.and %u, u32 15
+  %e: u32 = gpu.buffer_load [unchecked] %s, %m
+  %acc2: u32 = i.add %acc1, %e
+  %i2: u32 = i.add %i, u32 1
+  br bb3
+bb5:
+  %acc3: u32 = i.xor %acc1, %swap
+  gpu.barrier
+  %k2: u32 = i.add %k, u32 1
+  br bb1
+bb6:
+  gpu.buffer_store [unchecked] %o, %t, %acc
+  ret
+}
+";
+    run(text, [1, 1, 1], [8, 2, 1], &[u32s(&[0; 16])], &5u32.to_le_bytes());
+}
+
+#[test]
+fn barriers_under_a_uniform_branch_and_a_divergent_one_behind() {
+    let text = "
+gpu fn t.@paths(%o: gpu.TBuffer<u32>, %n: u32) workgroup(8, 1, 1) {
+bb0:
+  %s: shared_array<8, u32> = gpu.shared
+  %t: u32 = gpu.thread_id dim=0
+  gpu.buffer_store [unchecked] %s, %t, %t
+  %w: u32 = gpu.workgroup_id dim=0
+  %even: u32 = i.and %w, u32 1
+  %c: bool = icmp.eq %even, u32 0
+  cbr %c, bb1, bb2
+bb1:
+  gpu.barrier
+  %j: u32 = i.xor %t, u32 7
+  %a: u32 = gpu.buffer_load [unchecked] %s, %j
+  br bb5
+bb2:
+  %odd: u32 = i.and %t, u32 1
+  %d: bool = icmp.eq %odd, u32 1
+  cbr %d, bb3, bb4
+bb3:
+  br bb5
+bb4:
+  br bb6
+bb5:
+  %p: u32 = phi [bb1: %a], [bb3: u32 100]
+  %p2: u32 = i.add %p, u32 1
+  br bb6
+bb6:
+  %v: u32 = phi [bb4: u32 7], [bb5: %p2]
+  %g: u32 = gpu.global_id dim=0
+  gpu.buffer_store [unchecked] %o, %g, %v
+  ret
+}
+";
+    run(text, [4, 1, 1], [8, 1, 1], &[u32s(&[0; 32])], &0u32.to_le_bytes());
+}
+
+#[test]
+fn atomics_private_arrays_and_structs() {
+    let text = "
+value struct t.TP { a: u8, b: f32, c: u16 }
+gpu fn t.@k(%h: gpu.TBuffer<u32>, %f: gpu.TBuffer<f32>, %p: gpu.TBuffer<t.TP>, %q: t.TP) workgroup(32, 1, 1) {
+bb0:
+  %s: shared_array<4, i32> = gpu.shared
+  %t: u32 = gpu.thread_id dim=0
+  %bin: u32 = i.and %t, u32 3
+  %one: bool = icmp.ult %t, u32 4
+  cbr %one, bb1, bb2
+bb1:
+  gpu.buffer_store [unchecked] %s, %t, i32 -5
+  br bb2
+bb2:
+  gpu.barrier
+  %old: u32 = gpu.atomic.add [unchecked] %h, %bin, %t
+  %ti: i32 = cast %t
+  %m: i32 = gpu.atomic.max [unchecked] %s, %bin, %ti
+  %tf: f32 = cast %t
+  %fo: f32 = gpu.atomic.add [unchecked] %f, u32 0, %tf
+  %x: u32 = gpu.atomic.cas [unchecked] %h, u32 4, u32 0, u32 9
+  %l: local_array<5, u16> = gpu.local
+  %tb: u16 = cast %t
+  gpu.buffer_store [unchecked] %l, u32 3, %tb
+  gpu.barrier
+  %z: u16 = gpu.buffer_load [unchecked] %l, u32 2
+  %y: u16 = gpu.buffer_load [unchecked] %l, u32 3
+  %yz: u16 = i.add %y, %z
+  %c: bool = icmp.ult %t, u32 2
+  cbr %c, bb3, bb4
+bb3:
+  %pb: f32 = leaf.get leaf=1 %q
+  %ob: f32 = gpu.leaf_load [unchecked] leaf=1 %p, %t
+  %nb: f32 = f.add %pb, %ob
+  gpu.leaf_store [unchecked] leaf=1 %p, %t, %nb
+  gpu.leaf_store [unchecked] leaf=2 %p, %t, %yz
+  %sv: i32 = gpu.buffer_load [unchecked] %s, %t
+  %su: u32 = bits.cast %sv
+  %at: u32 = i.add %t, u32 5
+  gpu.buffer_store [unchecked] %h, %at, %su
+  br bb4
+bb4:
+  ret
+}
+";
+    let p = (vec![1u8; 24], 2);
+    let mut q = vec![9, 0, 0, 0];
+    q.extend(1.5f32.to_le_bytes());
+    q.extend([7, 0, 0, 0]);
+    run(text, [1, 1, 1], [32, 1, 1], &[u32s(&[0; 8]), f32s(&[0.5]), p], &q);
+}
