@@ -21,18 +21,34 @@ pub(crate) fn i64_text(value: i64, buffer: &mut Digits) -> &str {
     ascii(&buffer[start..])
 }
 
+/// The numbers 0 to 99 in two digits each.
+static PAIRS: [u8; 200] = {
+    let mut pairs = [0; 200];
+    let mut i = 0;
+    while i < 100 {
+        pairs[2 * i] = b'0' + i as u8 / 10;
+        pairs[2 * i + 1] = b'0' + i as u8 % 10;
+        i += 1;
+    }
+    pairs
+};
+
 /// Writes the digits to the end of `buffer` and returns where they start.
 #[inline]
 fn write_digits(mut value: u64, buffer: &mut Digits) -> usize {
     let mut start = buffer.len();
-    loop {
-        start -= 1;
-        buffer[start] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            return start;
-        }
+    while value >= 10 {
+        let pair = 2 * (value % 100) as usize;
+        value /= 100;
+        start -= 2;
+        buffer[start..start + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
     }
+    // Of a number of even length nothing is left, except of 0.
+    if value > 0 || start == buffer.len() {
+        start -= 1;
+        buffer[start] = b'0' + value as u8;
+    }
+    start
 }
 
 fn ascii(text: &[u8]) -> &str {

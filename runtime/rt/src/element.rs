@@ -1,6 +1,7 @@
 //! How elements of arrays and keys of maps are copied, compared, hashed and ordered: by a built-in
 //! class or by a function of the program.
 
+use crate::merge_sort;
 use crate::object::MpRtHeader;
 use crate::panic::die;
 use crate::string;
@@ -96,14 +97,21 @@ unsafe fn load<'a>(class: ScalarClass, element: *const u8) -> Scalar<'a> {
     }
 }
 
-/// Ascending order: numbers by value (`-0` and `0` are equal, every NaN comes last), text by bytes.
+/// Ascending order by value: `-0` and `0` are equal, every NaN comes last.
+#[inline]
+fn order_floats<T: PartialOrd + Copy>(a: T, b: T) -> Ordering {
+    // Only a NaN is not equal to itself.
+    #[expect(clippy::eq_op)]
+    let is_nan = |v: T| v != v;
+    a.partial_cmp(&b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
+}
+
+/// Ascending order: numbers by value ([`order_floats`]), text by bytes.
 fn order(a: Scalar<'_>, b: Scalar<'_>) -> Ordering {
     match (a, b) {
         (Scalar::Unsigned(a), Scalar::Unsigned(b)) => a.cmp(&b),
         (Scalar::Signed(a), Scalar::Signed(b)) => a.cmp(&b),
-        (Scalar::Float(a), Scalar::Float(b)) => {
-            a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
-        }
+        (Scalar::Float(a), Scalar::Float(b)) => order_floats(a, b),
         (Scalar::Text(a), Scalar::Text(b)) => a.cmp(b),
         // Both come from one class.
         (Scalar::Unsigned(_) | Scalar::Signed(_) | Scalar::Float(_) | Scalar::Text(_), _) => {
@@ -183,39 +191,42 @@ impl Operation<HashFn> {
 /// `data` is the address of `len` elements, `stride` bytes apart, of the class or of the
 /// function's type, that nobody else uses during the call.
 pub(crate) unsafe fn sort(data: *mut u8, len: usize, stride: usize, ord: Operation<OrdFn>) {
-    // Equal integers cannot be told apart, so sorting them need not be stable.
-    macro_rules! sort_as {
+    macro_rules! elements {
         ($ty:ty) => {
             // SAFETY: the caller says that elements of this type are there.
-            unsafe { std::slice::from_raw_parts_mut(data.cast::<$ty>(), len) }.sort_unstable()
+            unsafe { std::slice::from_raw_parts_mut(data.cast::<$ty>(), len) }
         };
     }
-    match ord {
-        Operation::Class(ScalarClass::Bool | ScalarClass::U8) => sort_as!(u8),
-        Operation::Class(ScalarClass::U16) => sort_as!(u16),
-        Operation::Class(ScalarClass::U32) => sort_as!(u32),
-        Operation::Class(ScalarClass::U64) => sort_as!(u64),
-        Operation::Class(ScalarClass::I8) => sort_as!(i8),
-        Operation::Class(ScalarClass::I16) => sort_as!(i16),
-        Operation::Class(ScalarClass::I32) => sort_as!(i32),
-        Operation::Class(ScalarClass::I64) => sort_as!(i64),
-        Operation::Class(
-            class @ (ScalarClass::F16
-            | ScalarClass::Bf16
-            | ScalarClass::F32
-            | ScalarClass::F64
-            | ScalarClass::Str),
-        ) => {
-            // SAFETY: all addresses handed to the closure are elements of the class.
-            let greater = |a, b| unsafe { order(load(class, a), load(class, b)).is_gt() };
-            // SAFETY: forwarded from the caller.
-            unsafe { crate::merge_sort::sort_elements(data, len, stride, greater) }
-        }
+    let class = match ord {
+        Operation::Class(class) => class,
         Operation::Function(ord) => {
-            // SAFETY: all addresses handed to the closure are elements of the function's type.
+            // SAFETY: the sort hands out addresses of elements.
             let greater = |a, b| unsafe { ord(a, b) > 0 };
             // SAFETY: forwarded from the caller.
-            unsafe { crate::merge_sort::sort_elements(data, len, stride, greater) }
+            return unsafe { merge_sort::sort_elements(data, len, stride, greater) };
         }
+    };
+    match class {
+        // Equal integers cannot be told apart, so sorting them need not be stable.
+        ScalarClass::Bool | ScalarClass::U8 => elements!(u8).sort_unstable(),
+        ScalarClass::U16 => elements!(u16).sort_unstable(),
+        ScalarClass::U32 => elements!(u32).sort_unstable(),
+        ScalarClass::U64 => elements!(u64).sort_unstable(),
+        ScalarClass::I8 => elements!(i8).sort_unstable(),
+        ScalarClass::I16 => elements!(i16).sort_unstable(),
+        ScalarClass::I32 => elements!(i32).sort_unstable(),
+        ScalarClass::I64 => elements!(i64).sort_unstable(),
+        ScalarClass::F16 => {
+            elements!(u16).sort_by(|&a, &b| order_floats(f16_to_f32(a), f16_to_f32(b)));
+        }
+        ScalarClass::Bf16 => {
+            elements!(u16).sort_by(|&a, &b| order_floats(bf16_to_f32(a), bf16_to_f32(b)));
+        }
+        ScalarClass::F32 => elements!(f32).sort_by(|&a, &b| order_floats(a, b)),
+        ScalarClass::F64 => elements!(f64).sort_by(|&a, &b| order_floats(a, b)),
+        ScalarClass::Str => elements!(*mut MpRtHeader).sort_by(|&a, &b| {
+            // SAFETY: the elements are handles of live `Str`s.
+            unsafe { string::as_str(a).cmp(string::as_str(b)) }
+        }),
     }
 }

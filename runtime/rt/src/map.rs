@@ -200,7 +200,8 @@ impl Map {
         self.live.saturating_mul(2).max(6)
     }
 
-    /// Moves the live entries to memory for `cap` entries and makes a new table.
+    /// Changes the capacity to `cap`, forgets deleted entries and makes a new table. On failure the
+    /// map is as it was.
     fn rebuild(&mut self, cap: usize) -> Result<(), AllocError> {
         debug_assert!(cap >= self.live);
         if cap >= FREE as usize {
@@ -211,31 +212,38 @@ impl Map {
         let bytes = slots.checked_mul(size_of::<Slot>());
         table.try_reserve_exact(slots).map_err(|_| AllocError { bytes })?;
         table.resize(slots, Slot { tag: 0, entry: FREE });
-        let entries = memory::allocate(self.memory_layout(cap)?)?;
-
-        let old = (self.entries, self.memory_layout(self.cap)?);
-        let stride = self.layout.stride;
-        let mut moved = 0;
-        for i in self.live_entries() {
-            // SAFETY: both addresses are entries of their memory; the new one has room for all
-            // live entries.
-            unsafe {
-                let to = entries.as_ptr().add(moved * stride);
-                to.copy_from_nonoverlapping(self.entry(i), stride);
-            }
-            moved += 1;
-        }
-        // SAFETY: the old memory was allocated with this layout, and its entries have moved.
-        unsafe { memory::free(old.0, old.1) };
-        self.entries = entries;
+        self.move_entries(cap)?;
         self.table = table;
-        self.cap = cap;
-        self.used = moved;
-        for i in 0..moved {
+        for i in 0..self.used {
             if let Some(tag) = self.tag_at(i) {
                 self.insert_slot(tag, i);
             }
         }
+        Ok(())
+    }
+
+    /// Moves the live entries to memory for `cap` entries, without gaps.
+    fn move_entries(&mut self, cap: usize) -> Result<(), AllocError> {
+        let (old, new) = (self.memory_layout(self.cap)?, self.memory_layout(cap)?);
+        if self.used == self.live {
+            // SAFETY: the old memory was allocated with this layout.
+            self.entries = unsafe { memory::reallocate(self.entries, old, new)? };
+        } else {
+            let entries = memory::allocate(new)?;
+            let stride = self.layout.stride;
+            for (to, from) in self.live_entries().enumerate() {
+                // SAFETY: both are entries of their memory; the new one has room for all live ones.
+                unsafe {
+                    let to = entries.as_ptr().add(to * stride);
+                    to.copy_from_nonoverlapping(self.entry(from), stride);
+                }
+            }
+            // SAFETY: as above, and all live entries have moved.
+            unsafe { memory::free(self.entries, old) };
+            self.entries = entries;
+            self.used = self.live;
+        }
+        self.cap = cap;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use magpie_types::abi::object_layout;
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// What every heap object starts with; the payload follows.
 #[repr(C)]
@@ -24,8 +24,8 @@ pub struct MpRtHeader {
     weak: AtomicU64,
     /// Run-time type id.
     type_id: u32,
-    /// [`object_layout::FLAG_IMMORTAL`] or 0.
-    flags: u32,
+    /// [`object_layout::FLAG_IMMORTAL`], [`FLAG_HAD_WEAK`].
+    flags: AtomicU32,
     /// Describes the payload; null for immortal objects.
     info: *const MpRtTypeInfo,
 }
@@ -46,6 +46,11 @@ const _: () = {
     assert!(offset_of!(MpRtHeader, info) == object_layout::INFO as usize);
 };
 
+/// Flag: a weak handle was made at some time. While it is clear, a strong count of 1 means that
+/// the object has one handle altogether: a thread that makes a weak one sets the flag before it
+/// gives up its own strong count.
+const FLAG_HAD_WEAK: u32 = 2;
+
 /// Bit of the strong count of an object in the drop list; no count or address reaches it.
 const WAITING: u64 = 1 << 63;
 
@@ -57,7 +62,7 @@ impl MpRtHeader {
 
     #[inline]
     fn is_immortal(&self) -> bool {
-        self.flags & object_layout::FLAG_IMMORTAL != 0
+        self.flags.load(Ordering::Relaxed) & object_layout::FLAG_IMMORTAL != 0
     }
 
     #[cfg(test)]
@@ -93,7 +98,7 @@ pub(crate) unsafe fn init(memory: NonNull<u8>, info: &'static MpRtTypeInfo) -> *
         strong: AtomicU64::new(1),
         weak: AtomicU64::new(1),
         type_id: info.type_id,
-        flags: 0,
+        flags: AtomicU32::new(0),
         info,
     };
     // SAFETY: the memory has room for a header and is aligned for it.
@@ -158,12 +163,21 @@ pub unsafe fn retain(obj: *mut MpRtHeader) {
 pub unsafe fn release(obj: *mut MpRtHeader) {
     // SAFETY: the caller passes null or a live object.
     let Some(header) = (unsafe { obj.as_ref() }) else { return };
-    if !header.is_immortal() && header.strong.fetch_sub(1, Ordering::Release) == 1 {
-        // Other threads' uses of the object happen before its drop.
-        fence(Ordering::Acquire);
-        // SAFETY: the last strong count is gone, so the object is ours to drop.
-        unsafe { drop_dead(obj) };
+    if header.is_immortal() {
+        return;
     }
+    // Other threads' uses of the object happen before its drop, hence the acquiring; and the flag
+    // is looked at after the count, as its law demands.
+    let only_handle = header.strong.load(Ordering::Acquire) == 1
+        && header.flags.load(Ordering::Relaxed) & FLAG_HAD_WEAK == 0;
+    if !only_handle {
+        if header.strong.fetch_sub(1, Ordering::Release) != 1 {
+            return;
+        }
+        fence(Ordering::Acquire);
+    }
+    // SAFETY: no strong handle is left, so the object is ours to drop.
+    unsafe { drop_dead(obj) };
 }
 
 thread_local! {
@@ -221,13 +235,20 @@ unsafe fn drop_payload(obj: *mut MpRtHeader) {
     }
 }
 
+/// Frees the memory of an object when its last weak count goes.
 unsafe fn release_weak_count(obj: *mut MpRtHeader) {
     // SAFETY: the caller owns a weak count, so the memory is still there.
-    if unsafe { &(*obj).weak }.fetch_sub(1, Ordering::Release) == 1 {
+    let weak = unsafe { &(*obj).weak };
+    // Who has the only weak count of an object without strong ones is alone with it; while there
+    // are strong ones, they hold a weak count too.
+    if weak.load(Ordering::Acquire) != 1 {
+        if weak.fetch_sub(1, Ordering::Release) != 1 {
+            return;
+        }
         fence(Ordering::Acquire);
-        // SAFETY: no handle of either kind is left.
-        unsafe { free(obj) };
     }
+    // SAFETY: no handle of either kind is left.
+    unsafe { free(obj) };
 }
 
 unsafe fn free(obj: *mut MpRtHeader) {
@@ -281,6 +302,7 @@ pub unsafe fn weak_retain(obj: *mut MpRtHeader) {
     // SAFETY: the count that the caller holds keeps the header.
     let Some(header) = (unsafe { obj.as_ref() }) else { return };
     if !header.is_immortal() {
+        header.flags.fetch_or(FLAG_HAD_WEAK, Ordering::Relaxed);
         header.weak.fetch_add(1, Ordering::Relaxed);
     }
 }
