@@ -65,6 +65,8 @@ codes! {
     MPL0003 Warning "unknown manifest key";
     MPL0004 Error "cannot write artifact";
     MPL0005 Error "no entry point";
+    MPL0006 Error "wrong use of the command";
+    MPL0007 Error "missing from this machine";
     MPL2011 Warning "result not used";
     MPL2012 Warning "unreachable block";
     MPL2020 Error "too many instances of generic items";

@@ -23,6 +23,8 @@ pub struct Report<'a> {
     pub diagnostics: &'a [Diagnostic],
     /// Milliseconds spent in each stage, by name.
     pub timing_ms: &'a [(String, f64)],
+    /// What the command was asked for, under a key of its own, such as `devices`.
+    pub data: Option<(&'a str, &'a Value)>,
 }
 
 impl Report<'_> {
@@ -33,7 +35,7 @@ impl Report<'_> {
             .iter()
             .map(|diagnostic| diagnostic_json(diagnostic, sources))
             .collect();
-        json!({
+        let mut object = json!({
             "artifacts": self.artifacts,
             "command": self.command,
             "diagnostics": diagnostics,
@@ -43,12 +45,16 @@ impl Report<'_> {
             "success": self.success,
             "target": self.target,
             "timing_ms": self.timing(),
-        })
-        .to_string()
+        });
+        if let Some((key, data)) = self.data {
+            object[key] = data.clone();
+            object.sort_all_objects();
+        }
+        object.to_string()
     }
 
     /// The report as events, one object a line, each with the key `event`: `diagnostic`,
-    /// `artifact`, and at the end one `finish`.
+    /// `artifact`, `data`, and at the end one `finish`.
     pub fn json_lines(&self, sources: &SourceMap) -> String {
         let mut out = String::new();
         let mut push = |event: Value| {
@@ -63,6 +69,12 @@ impl Report<'_> {
         }
         for path in self.artifacts {
             push(json!({ "event": "artifact", "path": path }));
+        }
+        if let Some((key, data)) = self.data {
+            let mut event = json!({ "event": "data" });
+            event[key] = data.clone();
+            event.sort_all_objects();
+            push(event);
         }
         push(json!({
             "command": self.command,
@@ -230,6 +242,7 @@ mod tests {
             artifacts: &["target/a.spv".into()],
             diagnostics: &[diagnostic],
             timing_ms: &[("parse".into(), 0.5), ("emit".into(), f64::NAN)],
+            data: None,
         };
         let text = report.json(&sources);
         assert!(!text.contains('\n'));
@@ -255,6 +268,7 @@ mod tests {
             artifacts: &["a".into(), "b".into()],
             diagnostics: &[diagnostic.clone(), diagnostic],
             timing_ms: &[],
+            data: None,
         };
         let text = report.json_lines(&sources);
         let events: Vec<Value> =
@@ -265,5 +279,25 @@ mod tests {
         assert_eq!(kinds, ["diagnostic", "diagnostic", "artifact", "artifact", "finish"]);
         assert_eq!(events[0]["diagnostic"]["code"], "MPT2014");
         assert_eq!(events[4]["success"], true);
+    }
+
+    #[test]
+    fn data_has_a_key_of_its_own() {
+        let data = json!([{"name": "cpu"}]);
+        let report = Report {
+            command: "devices",
+            target: "",
+            success: true,
+            artifacts: &[],
+            diagnostics: &[],
+            timing_ms: &[],
+            data: Some(("devices", &data)),
+        };
+        let sources = SourceMap::new();
+        let object: Value = serde_json::from_str(&report.json(&sources)).expect("valid JSON");
+        check_sorted(&object);
+        assert_eq!(object["devices"], data);
+        let lines = report.json_lines(&sources);
+        assert!(lines.starts_with("{\"devices\":[{\"name\":\"cpu\"}],\"event\":\"data\"}\n"));
     }
 }

@@ -10,9 +10,11 @@ mod json;
 mod patch;
 mod render;
 mod span;
+mod suggest;
 
 pub use code::{Code, Example};
 pub use diagnostic::{Diagnostic, Fix, Severity, sort_diagnostics};
 pub use json::{Report, diagnostic_json};
 pub use render::{render, render_all};
 pub use span::{FileId, LineCol, MAX_SOURCE_LEN, SourceFile, SourceMap, Span};
+pub use suggest::closest;

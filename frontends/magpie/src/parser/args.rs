@@ -1,9 +1,9 @@
 //! Argument blocks `{ key=value, … }` and what operations demand of them.
 
 use super::report::quote;
-use super::suggest::closest;
 use super::value::Dotted;
 use super::*;
+use magpie_diag::closest;
 
 /// What an instruction's messages about its arguments point at: the instruction's first line.
 #[derive(Clone, Copy)]
@@ -17,8 +17,7 @@ impl Parser<'_> {
     pub(super) fn arg_block(&mut self) -> Parse<usize> {
         self.expect(TokenKind::LBrace)?;
         let base = self.arg_stack.len();
-        let starts_item =
-            |p: &Self| p.at(TokenKind::Word) && p.byte_after_token() == Some(b'=');
+        let starts_item = |p: &Self| p.at(TokenKind::Word) && p.byte_after_token() == Some(b'=');
         let result = self.comma_list(TokenKind::RBrace, starts_item, |p| {
             let arg = p.arg()?;
             p.arg_stack.push(arg);
@@ -94,8 +93,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The argument block of a call: any keys, anything given for them.
-    pub(super) fn call_args(&mut self) -> Parse<Slice<Arg>> {
+    /// The argument block of a call: any keys; values, functions and lists given for them.
+    pub(super) fn call_args(&mut self, owner: Owner) -> Parse<Slice<Arg>> {
         if !self.at(TokenKind::LBrace) {
             return Err(self.missing_with_help(
                 "the arguments of the call",
@@ -104,6 +103,11 @@ impl Parser<'_> {
         }
         let base = self.arg_block()?;
         self.reject_repeated_keys(base);
+        for i in base..self.arg_stack.len() {
+            if let ArgKind::Word(_) = self.arg_stack[i].kind {
+                self.check_shape(owner, ArgShape::Value, self.arg_stack[i]);
+            }
+        }
         Ok(self.take_args(base))
     }
 
@@ -119,7 +123,10 @@ impl Parser<'_> {
         let base = self.arg_block()?;
         self.reject_repeated_keys(base);
         let is_positional = positional
-            && matches!(self.arg_stack[base..], [Arg { key: symbols::ARGS, kind: ArgKind::List(_), .. }]);
+            && matches!(
+                self.arg_stack[base..],
+                [Arg { key: symbols::ARGS, kind: ArgKind::List(_), .. }]
+            );
         for i in base..self.arg_stack.len() {
             let shape = if is_positional { ArgShape::List } else { ArgShape::Value };
             self.check_shape(owner, shape, self.arg_stack[i]);
@@ -137,7 +144,11 @@ impl Parser<'_> {
             }
             Keys::Fields => self.value_args(owner, false),
             Keys::Unspecified if !has_block => Ok(Slice::EMPTY),
-            Keys::Unspecified => self.call_args(),
+            Keys::Unspecified => {
+                let base = self.arg_block()?;
+                self.reject_repeated_keys(base);
+                Ok(self.take_args(base))
+            }
             Keys::CapacityOrElements => {
                 let base = if has_block { self.arg_block()? } else { self.arg_stack.len() };
                 Ok(self.capacity_or_elements(op, owner, base))
@@ -161,6 +172,9 @@ impl Parser<'_> {
         owner: Owner,
         base: usize,
     ) -> Slice<Arg> {
+        if self.is_in_order(keys, base) {
+            return self.take_args(base);
+        }
         let mut slots: [Option<Arg>; MAX_KEYS] = [None; MAX_KEYS];
         let mut named = None;
         let mut aliased = None;
@@ -201,6 +215,18 @@ impl Parser<'_> {
         Slice::new(start, self.ast.pools.args.len())
     }
 
+    /// Whether the arguments above `base` are values only, one for each key, in the order of the
+    /// keys and by their names: nearly always so.
+    fn is_in_order(&self, keys: &[Key], base: usize) -> bool {
+        let args = &self.arg_stack[base..];
+        args.len() == keys.len()
+            && args.iter().zip(keys).all(|(arg, key)| {
+                arg.key == key.name
+                    && key.shape == ArgShape::Value
+                    && matches!(arg.kind, ArgKind::Value(_))
+            })
+    }
+
     /// `cap=N`, or `v0=A, v1=B, …` put in the order of the numbers.
     fn capacity_or_elements(&mut self, op: AstOp, owner: Owner, base: usize) -> Slice<Arg> {
         const CAPACITY: &[Key] =
@@ -217,10 +243,8 @@ impl Parser<'_> {
         if !in_order {
             let mut args = self.arg_stack.split_off(base);
             args.sort_by_key(|arg| element(self, arg).unwrap_or(u32::MAX));
-            let misfit = args
-                .iter()
-                .enumerate()
-                .find(|&(i, arg)| element(self, arg) != Some(i as u32));
+            let misfit =
+                args.iter().enumerate().find(|&(i, arg)| element(self, arg) != Some(i as u32));
             if let Some((i, &misfit)) = misfit {
                 let message = format!("`{}` is not the next element", self.name(misfit.key));
                 let error = self

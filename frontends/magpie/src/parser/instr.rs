@@ -1,9 +1,9 @@
 //! Instructions: every form of operation.
 
 use super::args::Owner;
-use super::suggest::closest;
 use super::value::Dotted;
 use super::*;
+use magpie_diag::closest;
 
 impl Parser<'_> {
     /// `%x: T = operation`, or an operation alone.
@@ -203,9 +203,14 @@ impl Parser<'_> {
 
     /// The type arguments and arguments of a call by name.
     fn call(&mut self, form: CallForm, callee: FnRefId) -> Parse<Op> {
-        let type_args = self.type_use_list()?;
-        let args = self.call_args()?;
+        let (type_args, args) = self.call_rest(callee)?;
         Ok(Op::Call { form, callee, type_args, args })
+    }
+
+    fn call_rest(&mut self, callee: FnRefId) -> Parse<(Slice<TypeUse>, Slice<Arg>)> {
+        let type_args = self.type_use_list()?;
+        let args = self.call_args(Owner { range: self.ast[callee].range })?;
+        Ok((type_args, args))
     }
 
     /// `<T, …>`, `<>` or nothing.
@@ -245,8 +250,7 @@ impl Parser<'_> {
     fn try_op(&mut self) -> Parse<Op> {
         if !self.at(TokenKind::SsaName) {
             let callee = self.fn_ref()?;
-            let type_args = self.type_use_list()?;
-            let args = self.call_args()?;
+            let (type_args, args) = self.call_rest(callee)?;
             return Ok(Op::TryCall { callee, type_args, args });
         }
         let value = self.symbol;
@@ -319,13 +323,13 @@ impl Parser<'_> {
         let suggestion = closest(text, operations.chain(symbols::statement_words()));
         let error = self.syntax_error(word.range, format!("unknown operation `{text}`"));
         let error = match suggestion {
-            Some(name) => error
-                .with_help(format!("did you mean `{name}`?"))
-                .with_fix(magpie_diag::Fix {
+            Some(name) => {
+                error.with_help(format!("did you mean `{name}`?")).with_fix(magpie_diag::Fix {
                     title: format!("replace it by `{name}`"),
                     span: self.span(word.range),
                     replacement: name.to_string(),
-                }),
+                })
+            }
             None if self.at(TokenKind::LBrace) => {
                 error.with_help(format!("to call a function write `call @{text} {{ … }}`"))
             }

@@ -13,7 +13,6 @@ mod header;
 mod instr;
 mod recover;
 mod report;
-mod suggest;
 mod types;
 mod value;
 
@@ -95,7 +94,7 @@ struct Parser<'t> {
     /// Its symbol, for the kinds of tokens that have one.
     symbol: Symbol,
     /// The end of the token before it.
-    previous: ByteRange,
+    previous_end: u32,
     /// How many `{` are open, counted so that recovery knows which `}` closes what.
     open_braces: u32,
     /// Whether the file was given up.
@@ -130,12 +129,12 @@ impl<'t> Parser<'t> {
                 decls: Vec::new(),
                 comments: Vec::new(),
                 types: TypeExprs::default(),
-                pools: Pools::default(),
+                pools: Pools::for_text(text.len()),
             },
             diagnostics: Vec::new(),
             token: Token { kind: TokenKind::Eof, range: start },
             symbol: symbols::EMPTY,
-            previous: start,
+            previous_end: 0,
             open_braces: 0,
             gave_up: false,
             broken_line: start,
@@ -149,6 +148,7 @@ impl<'t> Parser<'t> {
 
     fn finish(mut self) -> ParsedModule {
         self.ast.comments = self.lexer.comments;
+        magpie_diag::sort_diagnostics(&mut self.diagnostics);
         ParsedModule {
             file: self.file,
             ast: self.ast,
@@ -164,30 +164,32 @@ impl<'t> Parser<'t> {
             TokenKind::RBrace => self.open_braces = self.open_braces.saturating_sub(1),
             _ => {}
         }
-        self.previous = self.token.range;
+        self.previous_end = self.token.range.end;
         if self.gave_up {
             return;
         }
         self.token = self.lexer.next();
-        let text = self.token.range.of(self.text);
         match self.token.kind {
-            TokenKind::Word => self.symbol = self.interner.intern(text),
+            TokenKind::Word => self.symbol = self.interner.intern(self.lexer.slice()),
             TokenKind::FnName | TokenKind::SsaName => {
-                self.symbol = self.interner.intern(&text[1..]);
+                self.symbol = self.interner.intern(&self.lexer.slice()[1..]);
             }
             TokenKind::BadChars | TokenKind::UnterminatedStr => self.report_unreadable_token(),
             _ => {}
         }
     }
 
+    #[inline]
     fn at(&self, kind: TokenKind) -> bool {
         self.token.kind == kind
     }
 
+    #[inline]
     fn at_word(&self, word: Symbol) -> bool {
         self.at(TokenKind::Word) && self.symbol == word
     }
 
+    #[inline]
     fn eat(&mut self, kind: TokenKind) -> bool {
         let found = self.at(kind);
         if found {
@@ -206,8 +208,9 @@ impl<'t> Parser<'t> {
 
     fn expect(&mut self, kind: TokenKind) -> Parse<ByteRange> {
         if self.at(kind) {
+            let range = self.token.range;
             self.advance();
-            return Ok(self.previous);
+            return Ok(range);
         }
         Err(self.missing(kind.describe()))
     }
@@ -222,7 +225,7 @@ impl<'t> Parser<'t> {
     /// One word without dots.
     fn expect_plain_word(&mut self, what: &str) -> Parse<Name> {
         let range = self.token.range;
-        if !self.at(TokenKind::Word) || range.of(self.text).contains('.') {
+        if !self.at(TokenKind::Word) || range.of(self.text).bytes().any(|b| b == b'.') {
             return Err(self.missing(what));
         }
         let symbol = self.symbol;
@@ -241,8 +244,13 @@ impl<'t> Parser<'t> {
         Ok(name)
     }
 
+    /// Whether the token before the current one is `}`.
+    fn is_behind_brace(&self) -> bool {
+        self.text[..self.previous_end as usize].ends_with('}')
+    }
+
     /// Everything from `start` to the end of the token before the current one.
     fn range_from(&self, start: u32) -> ByteRange {
-        ByteRange { start, end: self.previous.end.max(start) }
+        ByteRange { start, end: self.previous_end.max(start) }
     }
 }

@@ -5,10 +5,7 @@ const MAX_LEN: usize = 40;
 
 /// The candidate with the smallest edit distance to `word`, when that is small for its length.
 /// The first one wins a tie.
-pub(super) fn closest<'c>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
+pub fn closest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if word.len() > MAX_LEN {
         return None;
     }
