@@ -10,6 +10,7 @@
 //! - What [`verify`](mod@verify) accepts makes no pass and no back end panic.
 
 pub mod analysis;
+mod builder;
 pub mod eval;
 mod func;
 mod ids;
@@ -21,6 +22,7 @@ pub mod passes;
 mod print;
 pub mod verify;
 
+pub use builder::{Builder, Variable};
 pub use func::{
     AddressSpace, Const, Domain, Flags, InstData, KernelSpans, MpirBlock, MpirFn, MpirGpuMeta,
     MpirLocalDecl, Terminator, ValueDef, imm_pair,

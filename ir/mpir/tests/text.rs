@@ -122,7 +122,8 @@ fn hand_written_text_may_leave_things_out() {
           ret
         }",
     );
-    let expected = "gpu fn @k(%0 x: gpu.TBuffer<f32>, %1 n: u32) -> unit target(spv) workgroup(64, 1, 1) {
+    let expected =
+        "gpu fn @k(%0 x: gpu.TBuffer<f32>, %1 n: u32) -> unit target(spv) workgroup(64, 1, 1) {
 bb0:
   %2: u32 = gpu.global_id dim=0
   %3: bool = icmp.ult %2, %1

@@ -1,0 +1,472 @@
+//! The verifier: what it accepts, what it refuses and how it says so.
+
+use magpie_diag::{Diagnostic, FileId};
+use magpie_mpir::{Block, Module, Op, Stage, Terminator, Value, parse, verify_module};
+
+fn read(text: &str) -> Module {
+    parse(text, FileId(0)).unwrap_or_else(|e| panic!("{text}\n{}", e[0].message))
+}
+
+fn errors(m: &Module, stage: Stage) -> Vec<Diagnostic> {
+    verify_module(m, stage).err().unwrap_or_default()
+}
+
+fn accept(text: &str) {
+    let found = errors(&read(text), Stage::Core);
+    assert!(found.is_empty(), "{text}\n{}", found[0].message);
+}
+
+/// The module is refused with an error of the code whose message has the fragment.
+fn refuse(text: &str, code: &str, fragment: &str) {
+    let found = errors(&read(text), Stage::Core);
+    let hit = found.iter().any(|d| d.code.as_str() == code && d.message.contains(fragment));
+    let all: Vec<_> = found.iter().map(|d| format!("{} {}", d.code, d.message)).collect();
+    assert!(hit, "{text}\nexpected {code} {fragment}, found {all:#?}");
+}
+
+const TYPES: &str = "
+value struct m.TPair { x: f32, y: i32 }
+heap struct m.TNode { n: i32, name: Str, next: TOption<m.TNode>, both: m.TPair, link: shared m.TNode }
+heap enum m.TShape { Circle { r: f64 }, Named { name: Str, size: i32 }, Empty }
+value enum m.TColour { Red, Green }
+sig m.TUnary(i32) -> i32
+sig m.TFold(i64, i32) -> i64
+sig m.TTest(i32) -> bool
+sig m.TVisit(borrow Str) -> unit
+fn @inc(%x: i32) -> i32 {
+b:
+  ret %x
+}
+fn @hash(%x: borrow m.TNode) -> u64 {
+b:
+  ret u64 1
+}
+fn @eq(%x: borrow m.TNode, %y: borrow m.TNode) -> bool {
+b:
+  ret bool true
+}
+fn @ord(%x: m.TPair, %y: borrow m.TPair) -> i32 {
+b:
+  ret i32 0
+}
+lowhost fn @low(%x: i32) -> i32 {
+b:
+  ret %x
+}
+device fn @dev(%x: i32, %b: gpu.TBuffer<f32>) -> i32 {
+b:
+  ret %x
+}
+gpu fn @kernel(%b: gpu.TBuffer<f32>, %n: u32, %p: m.TPair) {
+b:
+  ret
+}
+";
+
+fn with(head: &str, body: &str) -> String {
+    format!("{TYPES}\n{head} {{\nentry:\n{body}\n}}\n")
+}
+
+const KERNEL: &str = "gpu fn @t(%i: i32, %u: u32, %l: i64, %f: f32, %h: f16, %d: f64, %c: bool, \
+     %b: gpu.TBuffer<f32>, %bi: gpu.TBuffer<i32>, %bp: gpu.TBuffer<m.TPair>, %p: m.TPair, \
+     %v: vec<f32, 3>, %vi: vec<i32, 3>, %vb: vec<bool, 3>)";
+const HOST: &str = "fn @t(%i: i32, %u: u32, %l: i64, %c: bool, %s: Str, %bs: borrow Str, \
+     %a: Array<i32>, %ba: borrow Array<i32>, %as: Array<Str>, %m: Map<Str, i32>, \
+     %n: m.TNode, %bn: borrow m.TNode, %mn: mutborrow m.TNode, %sn: shared m.TNode, \
+     %wn: weak m.TNode, %e: m.TShape, %be: borrow m.TShape, %o: TOption<Str>, %p: m.TPair, \
+     %dev: gpu.TDevice, %buf: gpu.TBuffer<f32>, %bbuf: borrow gpu.TBuffer<f32>, \
+     %ses: gpu.TProfileSession, %un: TCallable<m.TUnary>, %fold: TCallable<m.TFold>, \
+     %test: TCallable<m.TTest>, %visit: TCallable<m.TVisit>, %col: m.TColour, %r: rawptr<i32>)";
+const LOW: &str = "lowhost fn @t(%p: rawptr<u8>, %i: i32, %l: i64, %s: Str, %f: f64)";
+
+#[test]
+fn every_kind_of_device_instruction() {
+    accept(&with(
+        KERNEL,
+        "  %1: i32 = i.add %i, i32 1
+  %2: vec<i32, 3> = i.add %vi, vec<i32, 3> zero
+  %3: vec<bool, 3> = icmp.slt %2, %vi
+  %4: f32 = f.fma [fast] %f, %f, f32 1.0
+  %5: bool = fcmp.olt %f, %4
+  %6: u32 = cast %f
+  %7: vec<i32, 3> = cast %v
+  %8: i32 = bits.cast %f
+  %9: f32 = select %c, %f, %4
+  %10: vec<f32, 3> = select %3, %v, %v
+  %11: vec<f32, 3> = vec.new %f, %f, %4
+  %12: vec<f32, 3> = vec.splat %f
+  %13: f32 = vec.extract lane=2 %11
+  %14: vec<f32, 3> = vec.insert lane=1 %11, %13
+  %15: f32 = vec.dot %11, %12
+  %16: vec<f32, 3> = vec.cross %11, %12
+  %17: f32 = vec.length %16
+  %18: vec<f32, 3> = vec.normalize %16
+  %19: vec<f32, 3> = vec.mix %16, %18, %14
+  %20: bool = vec.any %vb
+  %21: m.TPair = struct.new %f, %i
+  %22: i32 = struct.get field=1 %21
+  %23: f32 = leaf.get leaf=0 %p
+  %24: u32 = gpu.global_id dim=2
+  %25: f32 = gpu.buffer_load [unchecked] %b, %24
+  gpu.buffer_store %b, %i, %25
+  %26: i32 = gpu.leaf_load leaf=1 %bp, %l
+  gpu.leaf_store leaf=0 %bp, %24, %f
+  %27: u64 = gpu.buffer_len %b
+  %28: shared_array<64, f32> = gpu.shared
+  %29: local_array<4, m.TPair> = gpu.local
+  %30: m.TPair = gpu.buffer_load %29, %i
+  gpu.barrier
+  %31: i32 = gpu.atomic.add %bi, %24, %i
+  %32: f32 = gpu.atomic.max %28, %24, %f
+  %33: i32 = gpu.atomic.cas %bi, %24, %i, %31
+  %34: u32 = gpu.subgroup.size
+  %35: f32 = gpu.subgroup.shuffle_xor %f, %34
+  %36: f32 = gpu.subgroup.prefix_sum %f
+  %37: bool = gpu.subgroup.any %c
+  %38: u64 = gpu.subgroup.ballot %c
+  gpu.print Str \"x\", %f, %c
+  %39: i32 = call fn=@dev %i, %b
+  ret",
+    ));
+}
+
+#[test]
+fn every_kind_of_host_instruction() {
+    accept(&with(
+        HOST,
+        "  %1: i32 = i.add.trap %i, i32 1
+  %2: i32 = call fn=@inc %1
+  %3: i64 = rt.call rt=mp_rt_str_len %bs
+  %4: TResult<Array<u8>, Str> = rt.call rt=mp_rt_fs_read_bytes %s
+  %5: Array<Str> = rt.call rt=mp_rt_os_args
+  %6: TOption<Str> = rt.call rt=mp_rt_os_env_var %bs
+  %7: TResult<gpu.TBuffer<f32>, gpu.TError> = rt.call rt=mp_rt_gpu_buffer_new_hinted %dev, %l, %u, gpu.MemoryHint 0
+  %8: Array<Str> = rt.call rt=mp_rt_gpu_device_backends %dev
+  %9: i32 = call.indirect %un, %i
+  %10: TCallable<m.TTest> = callable.capture fn=@test2 bits=2 %s
+  %11: borrow Str = borrow.shared %s
+  %12: mutborrow m.TNode = borrow.mut %n
+  %13: shared Str = arc.share Str \"a\"
+  %14: shared m.TNode = arc.clone_shared %sn
+  %15: weak m.TNode = arc.weak_downgrade %14
+  %16: TOption<shared m.TNode> = arc.weak_upgrade %15
+  %17: weak m.TNode = arc.clone_weak %wn
+  arc.retain %17
+  arc.release %17
+  %18: m.TNode = new i32 1, Str \"n\", TOption<m.TNode> zero, %p, %14
+  %19: i32 = getfield field=0 %18
+  %20: borrow Str = getfield field=1 %bn
+  %21: borrow TOption<m.TNode> = getfield field=2 %sn
+  %22: m.TPair = getfield field=3 %mn
+  %23: borrow m.TNode = getfield field=4 %bn
+  %24: shared m.TNode = getfield field=4 %bn
+  setfield field=1 %mn, Str \"new\"
+  %25: m.TShape = enum.new variant=1 Str \"x\", i32 1
+  %26: TOption<i32> = enum.new variant=1 %i
+  %27: m.TColour = enum.new variant=0
+  %28: i32 = enum.tag %be
+  %29: bool = enum.is variant=1 %col
+  %30: i32 = enum.payload variant=1 field=1 %25
+  %31: borrow Str = enum.payload variant=1 %be
+  %32: Str = enum.payload variant=1 %o
+  %33: Array<i32> = arr.new %u
+  %34: Array<Str> = arr.from Str \"a\", Str \"b\"
+  %35: u32 = arr.len %ba
+  %36: i32 = arr.get %ba, %l
+  %37: borrow Str = arr.get %34, %u
+  arr.set %33, %i, %i
+  arr.push %34, Str \"c\"
+  %38: TOption<Str> = arr.pop %34
+  %39: Array<i32> = arr.slice %ba, %i, %l
+  %40: bool = arr.contains %34, %bs
+  %41: Array<m.TPair> = arr.from %p
+  arr.sort ord=@ord %41
+  %42: Array<i32> = arr.map %33, %un
+  %43: Array<i32> = arr.filter %33, %test
+  %44: i64 = arr.reduce %33, i64 0, %fold
+  arr.foreach %34, %visit
+  %45: Map<Str, i32> = map.new
+  %46: Map<m.TNode, i32> = map.new hash=@hash eq=@eq
+  map.set %45, Str \"k\", %i
+  %47: TOption<i32> = map.get %45, %bs
+  %48: i32 = map.get_ref %45, Str \"k\"
+  %49: i64 = map.len %45
+  %50: bool = map.contains_key %45, %bs
+  %51: TOption<i32> = map.delete %45, %bs
+  map.delete_void %45, %bs
+  %52: Array<Str> = map.keys %45
+  %53: Array<i32> = map.values %45
+  %54: TResult<unit, gpu.TError> = gpu.launch fn=@kernel bits=1 %dev, u32 1, u32 1, u32 1, u32 64, u32 1, u32 1, %bbuf, %u, %p
+  %55: TResult<gpu.TFence, gpu.TError> = gpu.launch_async fn=@kernel %dev, u32 1, u32 1, u32 1, u32 64, u32 1, u32 1, %buf, %u, %p
+  %56: TResult<unit, gpu.TError> = gpu.launch_profiled fn=@kernel %ses, %dev, u32 1, u32 1, u32 1, u32 64, u32 1, u32 1, %buf, %u, %p
+  %57: u64 = bits.cast %r
+  panic %bs
+  unreachable
+}
+fn @test2(%x: i32, %s: Str) -> bool {
+b:
+  ret bool true",
+    ));
+}
+
+#[test]
+fn every_kind_of_lowered_instruction() {
+    accept(&with(
+        LOW,
+        "  %1: rawptr<u8> = stack.slot size=16 align=8
+  mem.store offset=8 %1, %l
+  %2: f64 = mem.load offset=-8 %p
+  %3: rawptr<u8> = ptr.add %1, %l
+  %4: rawptr<u8> = fn.addr fn=@low
+  %5: rawptr<u8> = typeinfo.addr type=m.TNode object=1
+  %6: rawptr<u8> = typeinfo.addr type=Str
+  %7: i64 = rt.raw rt=mp_rt_str_len %s
+  %8: i32 = rt.raw rt=mp_rt_fs_read_bytes %s, %6, %1, %3
+  %9: bool = rt.raw rt=mp_rt_arr_pop %p, %1
+  rt.raw rt=mp_rt_panic_builtin i32 0, rawptr<u8> \"a:1:1\", i64 0, i64 0
+  %10: i32 = call.addr %4, %i
+  call.addr %4, %i, %f
+  %11: i32 = call fn=@low %10
+  %12: i32 = i.sdiv.trap %11, %i
+  %13: rawptr<u8> = select bool true, %1, %3
+  ret",
+    ));
+}
+
+#[test]
+fn surface_modules_may_hold_what_the_language_refuses() {
+    let text = with(
+        "gpu fn @t(%a: Array<i32>, %x: i128)",
+        "  %1: m.TNode = new i32 1, Str \"n\", TOption<m.TNode> zero, m.TPair zero, shared m.TNode zero
+  %2: i32 = arr.get %a, i32 0
+  ret",
+    );
+    assert_eq!(errors(&read(&text), Stage::Surface).len(), 0);
+    refuse(&text, "MPS0032", "`Array<i32>` is no type of device code");
+    // Ill-typed is ill-typed at any stage.
+    let text = with("gpu fn @t(%a: Array<i32>)", "  %1: f32 = arr.get %a, i32 0\n  ret");
+    assert_eq!(errors(&read(&text), Stage::Surface).len(), 1);
+}
+
+#[test]
+fn ill_typed_instructions() {
+    let cases = [
+        (KERNEL, "%1: i32 = i.add %i, %u", "operand 1 has type `u32`, expected `i32`"),
+        (KERNEL, "%1: u32 = i.add %i, %i", "the result has type `u32`, expected `i32`"),
+        (KERNEL, "%1: i32 = i.add %i", "it has 1 operands, expected 2"),
+        (KERNEL, "%1: f32 = i.add %f, %f", "expected an integer or a vector"),
+        (KERNEL, "%1: i32 = i.shl %c, %c", "operand 0 has type `bool`"),
+        (KERNEL, "%1: i32 = icmp.eq %i, %i", "expected `bool`"),
+        (KERNEL, "%1: bool = icmp.eq %vi, %vi", "expected `vec<bool, 3>`"),
+        (KERNEL, "%1: bool = cast %f", "no conversion from `f32` to `bool`"),
+        (KERNEL, "%1: vec<f32, 3> = cast %f", "like the operand"),
+        (KERNEL, "%1: i64 = bits.cast %f", "do not have the same width"),
+        (KERNEL, "%1: f32 = select %i, %f, %f", "`bool`, or a vector of `bool`"),
+        (KERNEL, "%1: f32 = select %vb, %f, %f", "`bool`, or a vector of `bool`"),
+        (KERNEL, "%1: gpu.TBuffer<f32> = select %c, %b, %b", "are not merged"),
+        (KERNEL, "%1: vec<f32, 3> = vec.new %f, %f", "2 operands, expected 3"),
+        (KERNEL, "%1: vec<i32, 3> = vec.cross %vi, %vi", "a vector of floats"),
+        (KERNEL, "%1: vec<f32, 2> = vec.cross vec<f32, 2> zero, vec<f32, 2> zero", "3 components"),
+        (KERNEL, "%1: i32 = vec.dot %vi, %vi", "a vector of floats"),
+        (KERNEL, "%1: bool = vec.all %v", "a vector of `bool`"),
+        (KERNEL, "%1: m.TPair = struct.new %i, %f", "operand 0"),
+        (KERNEL, "%1: i32 = struct.get field=0 %p", "expected `f32`"),
+        (KERNEL, "%1: i32 = gpu.global_id dim=0", "expected `u32`"),
+        (KERNEL, "%1: i32 = gpu.buffer_load %b, %i", "expected `f32`"),
+        (KERNEL, "%1: f32 = gpu.buffer_load %b, %f", "operand 1 has type `f32`, expected `u32`"),
+        (KERNEL, "%1: f32 = gpu.buffer_load %f, %i", "a buffer, a shared or a local array"),
+        (KERNEL, "gpu.buffer_store %b, %i, %i", "operand 2"),
+        (KERNEL, "%1: f32 = gpu.atomic.and %b, %i, %f", "elements of `i32 u32 i64 u64`"),
+        (KERNEL, "%1: m.TPair = gpu.atomic.add %bp, %i, %p", "elements of"),
+        (KERNEL, "%1: i32 = gpu.subgroup.ballot %c", "expected `u64`"),
+        (KERNEL, "%1: bool = gpu.subgroup.sum %c", "a number"),
+        (KERNEL, "%1: i64 = gpu.buffer_len %b", "`u32` or `u64`"),
+        (KERNEL, "gpu.print %p", "a scalar or a constant text"),
+        (HOST, "%1: i32 = call fn=@inc %u", "operand 0 has type `u32`"),
+        (HOST, "%1: i64 = rt.call rt=mp_rt_str_len %i", "passed as Ptr"),
+        (HOST, "%1: Str = rt.call rt=mp_rt_fs_read_text %s", "StatusOut(Ptr)"),
+        (HOST, "%1: TResult<Str, Str> = rt.call rt=mp_rt_fs_read_bytes %s", "element type"),
+        (HOST, "%1: i32 = call.indirect %i, %i", "a callable"),
+        (HOST, "%1: TCallable<m.TUnary> = callable.capture fn=@inc bits=1 %i", "parameters left"),
+        (HOST, "%1: TCallable<m.TTest> = callable.capture fn=@eq bits=1 %bn", "can be stored"),
+        (HOST, "%1: borrow Str = borrow.shared %a", "a view of `Array<i32>`"),
+        (HOST, "%1: mutborrow Str = borrow.mut %bs", "viewed so"),
+        (HOST, "%1: shared i32 = arc.share %i", "an owned heap object"),
+        (HOST, "%1: Str = getfield field=1 %n", "a view of `Str`"),
+        (HOST, "setfield field=0 %bn, %i", "that may be changed"),
+        (HOST, "%1: Str = arr.get %as, %i", "a view of `Str`"),
+        (HOST, "arr.push %ba, %i", "operand 0 has type `borrow Array<i32>`, expected an array"),
+        (HOST, "arr.sort %as2", "needs `ord=`"),
+        (HOST, "%1: Map<m.TPair, i32> = map.new", "needs `hash=`"),
+        (HOST, "%1: Map<m.TNode, i32> = map.new hash=@eq eq=@eq", "does not take 1 values"),
+        (HOST, "map.set %m, %bs, %i", "operand 1 has type `borrow Str`, expected `Str`"),
+        (HOST, "%1: Str = select %c, %s, %s", "whose values are copied"),
+        (HOST, "%1: borrow Str = select %c, %bs, %bs", "views are not merged"),
+        (HOST, "%1: Str = enum.payload variant=1 field=1 %e", "expected `i32`"),
+        (
+            HOST,
+            "%1: TResult<unit, gpu.TError> = gpu.launch fn=@kernel %dev, u32 1, u32 1, u32 1, u32 1, u32 1, u32 1, %buf, %u",
+            "9 operands, expected 10",
+        ),
+        (
+            HOST,
+            "%1: TResult<unit, gpu.TError> = gpu.launch fn=@kernel %dev, u32 1, u32 1, u32 1, u32 1, u32 1, u32 1, %buf, %i, %p",
+            "operand 8 has type `i32`, expected `u32`",
+        ),
+        (LOW, "mem.store %i, %i", "an address"),
+        (LOW, "%1: i32 = rt.raw rt=mp_rt_str_len %s", "mp_rt_str_len"),
+        (LOW, "%1: rawptr<u8> = ptr.add %p, %i", "expected `i64`"),
+    ];
+    for (head, line, fragment) in cases {
+        let line = line.replace("%as2", "Array<m.TPair> zero");
+        let end = if line.contains("panic") { "unreachable" } else { "ret" };
+        refuse(&with(head, &format!("  {line}\n  {end}")), "MPS0031", fragment);
+    }
+}
+
+#[test]
+fn broken_structure() {
+    let cases = [
+        (KERNEL, "%1: i32 = call fn=@inc %i\n ret", "another domain"),
+        (KERNEL, "call fn=@kernel %b, %u, %p\n ret", "can only be launched"),
+        (KERNEL, "%1: i32 = arr.get %i, %i\n ret", "`arr.get` stands only in host code"),
+        (HOST, "%1: u32 = gpu.global_id dim=0\n ret", "stands only in device code"),
+        (HOST, "mem.store %s, %i\n ret", "stands only in lowered host code"),
+        (LOW, "%1: i32 = arr.len %s\n ret", "stands only in host code that is not lowered"),
+        (KERNEL, "%1: f32 = vec.extract lane=3 %v\n ret", "`lane=3`, but there are 3"),
+        (KERNEL, "%1: f32 = f.add [unchecked] %f, %f\n ret", "accesses of device memory"),
+        (
+            KERNEL,
+            "%2: m.TPair = struct.new %f, %i\n %1: f32 = leaf.get leaf=0 %2\n ret",
+            "parameter",
+        ),
+        (KERNEL, "br entry", "the first block has no predecessors"),
+        (KERNEL, "switch %i, [1: next], [1: next], else next\nnext:\n ret", "case 1 stands twice"),
+        (KERNEL, "%2: i32 = i.add %1, %i\n %1: i32 = i.add %i, %i\n ret", "does not dominate"),
+        (
+            KERNEL,
+            "cbr %c, a, z\na:\n %1: i32 = i.add %i, %i\n br z\nz:\n %2: i32 = i.add %1, %i\n ret",
+            "the definition of %",
+        ),
+        (
+            KERNEL,
+            "cbr %c, a, z\na:\n br z\nz:\n %1: i32 = phi [a: %i]\n ret",
+            "predecessor bb0 has no arm",
+        ),
+        (
+            KERNEL,
+            "br a\na:\n %1: i32 = phi [entry: %i], [z: %i]\n br z\nz:\n ret",
+            "2 arms for 1 predecessors",
+        ),
+        (KERNEL, "br a\na:\n %1: i32 = phi [entry: %i], [entry: %i]\n ret", "has two arms"),
+        (KERNEL, "br a\na:\n gpu.barrier\n %1: i32 = phi [entry: %i]\n ret", "phis come before"),
+        (HOST, "%1: i32 = call fn=@inc bits=1 %i\n ret", "mean nothing"),
+        (HOST, "%1: m.TShape = enum.new variant=3\n ret", "`variant=3`, but there are 3"),
+        (LOW, "%1: rawptr<u8> = stack.slot size=0 align=8\n ret", "1 byte"),
+        (LOW, "%1: rawptr<u8> = stack.slot size=8 align=3\n ret", "power of two"),
+        (LOW, "%1: rawptr<u8> = typeinfo.addr type=Str object=1\n ret", "no description"),
+        (LOW, "%1: rawptr<u8> = fn.addr fn=@inc\n ret", "no lowered host function"),
+        ("lowhost fn @t(%p: m.TPair)", "ret", "has no aggregates"),
+        ("fn @t(%p: i128)", "ret", "128 bits"),
+        ("gpu fn @t() -> i32", "ret i32 1", "a kernel returns `unit`"),
+        ("gpu fn @t() workgroup(64, 0, 1)", "ret", "workgroup size is at least 1"),
+    ];
+    for (head, body, fragment) in cases {
+        refuse(&with(head, body), "MPS0032", fragment);
+    }
+    refuse(&with(KERNEL, "%1: u32 = gpu.global_id dim=3\n ret"), "MPS0001", "`dim=3`");
+    for (body, fragment) in [
+        ("ret %i", "`ret` of a `unit` function"),
+        ("cbr %i, a, a\na:\n ret", "expected `bool`"),
+        ("switch %f, else a\na:\n ret", "`switch` of a value of type `f32`"),
+        ("br a\na:\n %1: i32 = phi [entry: %u]\n ret", "the arm of bb0 has type `u32`"),
+    ] {
+        refuse(&with(KERNEL, body), "MPS0031", fragment);
+    }
+}
+
+#[test]
+fn types_that_would_explode() {
+    refuse(
+        "value struct TA { a: TB }\nvalue struct TB { a: TOption<TA> }",
+        "MPS0032",
+        "contain itself",
+    );
+    let mut chain = String::from("value struct T0 { a: f32 }\n");
+    for n in 1..5000 {
+        chain.push_str(&format!("value struct T{n} {{ a: T{}, b: unit }}\n", n - 1));
+    }
+    refuse(&chain, "MPS0032", "nests more than");
+    let mut doubling = String::from("value struct T0 { a: unit }\n");
+    for n in 1..60 {
+        doubling.push_str(&format!("value struct T{n} {{ a: T{0}, b: T{0} }}\n", n - 1));
+    }
+    refuse(&doubling, "MPS0032", "members in all");
+    refuse("value enum TA { B { x: i32 } }", "MPS0032", "has a variant with fields");
+    // A heap struct may refer to itself.
+    accept("heap struct TA { a: TA, b: TOption<TA> }");
+}
+
+#[test]
+fn modules_made_by_hand() {
+    let base = read(&with(KERNEL, "%1: i32 = i.add %i, %i\n %2: i32 = i.sub %1, %i\n ret"));
+    let last = base.fns.len() - 1;
+    type Change = fn(&mut magpie_mpir::MpirFn);
+    let changes: [(&str, Change); 10] = [
+        ("the result of", |f| {
+            let i = f.blocks[0].insts[0];
+            f.inst_mut(i).ty = magpie_types::fixed::U32;
+        }),
+        ("does not exist", |f| {
+            let i = f.blocks[0].insts[0];
+            f.args_mut(i)[0] = Value(9999);
+        }),
+        ("stands in two places", |f| {
+            let i = f.blocks[0].insts[0];
+            f.blocks[0].insts.push(i);
+        }),
+        ("no block defines", |f| _ = f.blocks[0].insts.remove(0)),
+        ("does not exist", |f| f.blocks[0].term = Terminator::Br(Block(7))),
+        ("at least one block", |f| f.blocks.clear()),
+        ("is not the value", |f| f.params[0].0 = Value(1)),
+        ("names and places", |f| _ = f.param_names.pop()),
+        ("bits that the op does not use", |f| {
+            let i = f.blocks[0].insts[0];
+            f.inst_mut(i).imm = 1;
+        }),
+        ("names nothing", |f| {
+            let i = f.blocks[0].insts[0];
+            let args = f.args(i).to_vec();
+            f.rewrite(i, Op::Call, &args, 77);
+        }),
+    ];
+    for (fragment, change) in changes {
+        let mut m = base.clone();
+        change(&mut m.fns[last]);
+        let found = errors(&m, Stage::Core);
+        assert!(found.iter().any(|d| d.message.contains(fragment)), "{fragment}: {found:#?}");
+    }
+}
+
+#[test]
+fn several_errors_in_one_run() {
+    let body = "%1: i32 = i.add %i, %u\n".repeat(1).to_string()
+        + "%2: u32 = gpu.global_id dim=5\n %3: f32 = f.add %i, %f\n ret";
+    assert_eq!(errors(&read(&with(KERNEL, &body)), Stage::Core).len(), 3);
+    let many = (0..1000).map(|n| format!(" %{n}: i32 = i.add %i, %u\n")).collect::<String>();
+    assert_eq!(errors(&read(&with(KERNEL, &(many + " ret"))), Stage::Core).len(), 50);
+}
+
+#[test]
+fn large_functions_take_linear_time() {
+    let mut body = String::new();
+    for n in 0..100_000 {
+        let before = if n == 0 { "%i".to_string() } else { format!("%v{}", n - 1) };
+        body.push_str(&format!("  %v{n}: i32 = i.add {before}, i32 {n}\n"));
+        if n % 3 == 0 {
+            body.push_str(&format!("  cbr %c, b{n}, x\nb{n}:\n"));
+        }
+    }
+    body.push_str("  br x\nx:\n  ret");
+    accept(&with(KERNEL, &body));
+}
