@@ -1,9 +1,11 @@
 //! The front end of the Magpie language: `.mp` text to MPIR.
 //!
 //! [`parse_module`] reads a module and never fails; [`format_module`] writes it back in its
-//! canonical form, whose hash is the module's digest. This crate does no I/O.
+//! canonical form, whose hash is the module's digest. [`compile`] makes MPIR of the modules of a
+//! program. This crate does no I/O.
 
 pub mod ast;
+mod compile;
 mod digest;
 mod format;
 mod hash_index;
@@ -13,6 +15,7 @@ mod literal;
 mod parser;
 pub mod symbols;
 
+pub use compile::{Output, compile};
 pub use digest::{check_digest, module_digest};
 pub use format::format_module;
 pub use interner::{Interner, Symbol};
