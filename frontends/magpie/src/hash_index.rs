@@ -3,20 +3,26 @@
 //! The interner and the type table keep their entries in flat pools; a general map would store
 //! every key a second time.
 
-const EMPTY: u32 = u32::MAX;
+const EMPTY: Slot = Slot { hash: 0, id: u32::MAX };
 const MIN_SLOTS: usize = 64;
 
 /// Maps hashes to ids `0, 1, 2 …`, given out in the order of [`HashIndex::insert`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HashIndex {
-    /// Ids, placed by linear probing; the length is a power of two, at most half of it used.
-    slots: Vec<u32>,
-    /// The hash of each id.
-    hashes: Vec<u32>,
+    /// Placed by linear probing; the length is a power of two, at most half of it used.
+    slots: Vec<Slot>,
+    len: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u32,
+    id: u32,
 }
 
 impl HashIndex {
     /// The id with this hash for which `is_same` holds.
+    #[inline]
     pub(crate) fn find(&self, hash: u32, is_same: impl Fn(u32) -> bool) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
@@ -24,12 +30,12 @@ impl HashIndex {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let id = self.slots[at];
-            if id == EMPTY {
+            let slot = self.slots[at];
+            if slot.id == EMPTY.id {
                 return None;
             }
-            if self.hashes[id as usize] == hash && is_same(id) {
-                return Some(id);
+            if slot.hash == hash && is_same(slot.id) {
+                return Some(slot.id);
             }
             at = (at + 1) & mask;
         }
@@ -37,30 +43,30 @@ impl HashIndex {
 
     /// Gives out the next id for an entry that [`HashIndex::find`] did not find.
     pub(crate) fn insert(&mut self, hash: u32) -> u32 {
-        if self.slots.len() < 2 * (self.hashes.len() + 1) {
+        let id = self.len;
+        self.len += 1;
+        if self.slots.len() < 2 * self.len as usize {
             self.grow();
         }
-        let id = self.hashes.len() as u32;
-        self.hashes.push(hash);
-        self.place(id);
+        self.place(Slot { hash, id });
         id
     }
 
-    fn place(&mut self, id: u32) {
+    fn place(&mut self, slot: Slot) {
         let mask = self.slots.len() - 1;
-        let mut at = self.hashes[id as usize] as usize & mask;
-        while self.slots[at] != EMPTY {
+        let mut at = slot.hash as usize & mask;
+        while self.slots[at].id != EMPTY.id {
             at = (at + 1) & mask;
         }
-        self.slots[at] = id;
+        self.slots[at] = slot;
     }
 
     fn grow(&mut self) {
-        let slots = (4 * (self.hashes.len() + 1)).next_power_of_two().max(MIN_SLOTS);
-        self.slots.clear();
-        self.slots.resize(slots, EMPTY);
-        for id in 0..self.hashes.len() as u32 {
-            self.place(id);
+        let slots = vec![EMPTY; (4 * self.len as usize).next_power_of_two().max(MIN_SLOTS)];
+        for slot in std::mem::replace(&mut self.slots, slots) {
+            if slot.id != EMPTY.id {
+                self.place(slot);
+            }
         }
     }
 }

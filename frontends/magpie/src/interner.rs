@@ -5,6 +5,7 @@ use crate::symbols;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// A text of the module: an identifier without its `@` or `%`, a dotted path, or the contents of
@@ -55,7 +56,7 @@ impl Interner {
     /// The symbol of `text`.
     pub fn intern(&mut self, text: &str) -> Symbol {
         let hash = hash(text);
-        let id = match self.index.find(hash, |id| self.text_of(id) == text) {
+        let id = match self.index.find(hash, |id| self.bytes_of(id) == text.as_bytes()) {
             Some(id) => id,
             None => {
                 self.text.push_str(text);
@@ -68,12 +69,13 @@ impl Interner {
 
     /// The symbol of `text` when the module contains it.
     pub fn lookup(&self, text: &str) -> Option<Symbol> {
-        self.index.find(hash(text), |id| self.text_of(id) == text).map(Symbol::from_index)
+        let found = self.index.find(hash(text), |id| self.bytes_of(id) == text.as_bytes());
+        found.map(Symbol::from_index)
     }
 
     /// The text of a symbol of this interner.
     pub fn resolve(&self, symbol: Symbol) -> &str {
-        self.text_of(symbol.index() as u32)
+        &self.text[self.range_of(symbol.index())]
     }
 
     /// How many symbols there are; [`Symbol::index`] is below it.
@@ -86,9 +88,13 @@ impl Interner {
         self.ends.is_empty()
     }
 
-    fn text_of(&self, id: u32) -> &str {
-        let start = if id == 0 { 0 } else { self.ends[id as usize - 1] };
-        &self.text[start as usize..self.ends[id as usize] as usize]
+    fn bytes_of(&self, id: u32) -> &[u8] {
+        &self.text.as_bytes()[self.range_of(id as usize)]
+    }
+
+    fn range_of(&self, index: usize) -> Range<usize> {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        start as usize..self.ends[index] as usize
     }
 }
 

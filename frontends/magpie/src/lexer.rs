@@ -128,9 +128,15 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Part of the loop of the parser, which is why it is inlined.
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Token {
         loop {
             let kind = match self.inner.next() {
+                Some(Ok(TokenKind::Comment)) => {
+                    self.push_comment();
+                    continue;
+                }
                 Some(Ok(kind)) => kind,
                 Some(Err(())) => {
                     self.extend_bad_chars();
@@ -138,19 +144,27 @@ impl<'t> Lexer<'t> {
                 }
                 None => TokenKind::Eof,
             };
-            let span = self.inner.span();
-            let range = ByteRange {
-                start: (span.start + self.skipped) as u32,
-                end: (span.end + self.skipped) as u32,
-            };
-            if kind != TokenKind::Comment {
-                return Token { kind, range };
-            }
-            self.push_comment(range);
+            return Token { kind, range: self.range() };
         }
     }
 
-    fn push_comment(&mut self, range: ByteRange) {
+    /// The text of the last token made.
+    #[inline]
+    pub(crate) fn slice(&self) -> &'t str {
+        self.inner.slice()
+    }
+
+    #[inline]
+    fn range(&self) -> ByteRange {
+        let span = self.inner.span();
+        let skipped = self.skipped;
+        ByteRange { start: (span.start + skipped) as u32, end: (span.end + skipped) as u32 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_comment(&mut self) {
+        let range = self.range();
         let before = &self.text[self.skipped..range.start as usize];
         let line = before.trim_end_matches([' ', '\t', '\r']);
         let own_line = line.is_empty() || line.ends_with('\n');
@@ -160,6 +174,8 @@ impl<'t> Lexer<'t> {
     }
 
     /// Makes one token of a whole run of characters that start no token.
+    #[cold]
+    #[inline(never)]
     fn extend_bad_chars(&mut self) {
         let rest = self.inner.remainder();
         let run = rest.find(can_start_token).unwrap_or(rest.len());
@@ -228,32 +244,35 @@ mod tests {
 
     #[test]
     fn strings_end_at_the_line() {
-        assert_eq!(lex(r#""a\"b" x"#), vec![
-            (TokenKind::Str, r#""a\"b""#),
-            (TokenKind::Word, "x")
-        ]);
-        assert_eq!(lex("\"abc\nx"), vec![
-            (TokenKind::UnterminatedStr, "\"abc"),
-            (TokenKind::Word, "x")
-        ]);
-        assert_eq!(lex("\"abc\\\nx"), vec![
-            (TokenKind::UnterminatedStr, "\"abc\\"),
-            (TokenKind::Word, "x")
-        ]);
+        assert_eq!(lex(r#""a\"b" x"#), vec![(TokenKind::Str, r#""a\"b""#), (TokenKind::Word, "x")]);
+        assert_eq!(
+            lex("\"abc\nx"),
+            vec![(TokenKind::UnterminatedStr, "\"abc"), (TokenKind::Word, "x")]
+        );
+        assert_eq!(
+            lex("\"abc\\\nx"),
+            vec![(TokenKind::UnterminatedStr, "\"abc\\"), (TokenKind::Word, "x")]
+        );
     }
 
     #[test]
     fn a_run_of_bad_characters_is_one_token() {
-        assert_eq!(lex("a $\u{1F600}€!? b"), vec![
-            (TokenKind::Word, "a"),
-            (TokenKind::BadChars, "$\u{1F600}€!?"),
-            (TokenKind::Word, "b")
-        ]);
-        assert_eq!(lex("% @ -"), vec![
-            (TokenKind::BadChars, "%"),
-            (TokenKind::BadChars, "@"),
-            (TokenKind::BadChars, "-")
-        ]);
+        assert_eq!(
+            lex("a $\u{1F600}€!? b"),
+            vec![
+                (TokenKind::Word, "a"),
+                (TokenKind::BadChars, "$\u{1F600}€!?"),
+                (TokenKind::Word, "b")
+            ]
+        );
+        assert_eq!(
+            lex("% @ -"),
+            vec![
+                (TokenKind::BadChars, "%"),
+                (TokenKind::BadChars, "@"),
+                (TokenKind::BadChars, "-")
+            ]
+        );
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn bad_characters() {
     assert_instr_errors("  % x: i32 = const.i32 1", &["MPP0001 8"]);
     assert_instr_errors("  %x: i32 = i.add { lhs=\u{2212}1, rhs=%y }", &["MPP0001 8"]);
     assert_instr_errors("  panic { msg=“curly” }", &["MPP0001 8"]);
-    assert_message("  %x: i32 = 1 # 2", &["expected an operation", "NOT"].map(|p| if p == "NOT" { "`1`" } else { p }));
+    assert_message("  %x: i32 = 1 # 2", &["expected an operation", "`1`"]);
     assert_message("  # comment", &["unexpected character `#`", "start with `;`"]);
 }
 
@@ -92,7 +92,8 @@ fn numbers() {
 #[test]
 fn header() {
     let after = "fn @main() -> unit { bb0: ret }\n";
-    let error = |header: &str, expected: &[&str]| assert_errors(&format!("{header}\n{after}"), expected);
+    let error =
+        |header: &str, expected: &[&str]| assert_errors(&format!("{header}\n{after}"), expected);
     error("module m\nexports { }\nimports { }\ndigest 0", &[]);
     error("exports { }\nmodule m\nimports { }\ndigest 0", &["MPP0002 1"]);
     error("module m\nimports { }\nexports { }\ndigest 0", &["MPP0002 2"]);
@@ -131,8 +132,18 @@ fn one_error_a_line_and_no_cascades() {
   call f { }
   br bb0 bb1",
         &[
-            "MPP0002 8", "MPP0002 9", "MPP0002 10", "MPP0002 11", "MPP0002 12", "MPP0002 13",
-            "MPP0002 14", "MPP0002 16", "MPP0002 17", "MPP0002 18", "MPP0002 19", "MPP0002 20",
+            "MPP0002 8",
+            "MPP0002 9",
+            "MPP0002 10",
+            "MPP0002 11",
+            "MPP0002 12",
+            "MPP0002 13",
+            "MPP0002 14",
+            "MPP0002 16",
+            "MPP0002 17",
+            "MPP0002 18",
+            "MPP0002 19",
+            "MPP0002 20",
             "MPP0002 21",
         ],
     );
@@ -140,7 +151,8 @@ fn one_error_a_line_and_no_cascades() {
 
 #[test]
 fn errors_in_arguments_over_several_lines() {
-    let launch = |args: &str| format!("  %r: TR = gpu.launch {{\n{args}\n  }}\n  %x: i32 = const.i32 1");
+    let launch =
+        |args: &str| format!("  %r: TR = gpu.launch {{\n{args}\n  }}\n  %x: i32 = const.i32 1");
     let good = "    device=%d,\n    kernel=@k,\n    grid=[%x, %x, %x],\n    block=[%x, %x, %x],\n    args=[%a]";
     assert_instr_errors(&launch(good), &[]);
     assert_instr_errors(&launch(&good.replace("%d,", "%d")), &["MPP0002 9"]);
@@ -151,7 +163,10 @@ fn errors_in_arguments_over_several_lines() {
     assert_instr_errors(&launch(&good.replace("grid=[%x, ", "grid=[")), &["MPP0002 8"]);
     assert_instr_errors(&launch(&good.replace("args=[%a]", "args=%a")), &["MPP0002 8"]);
     assert_instr_errors(&launch(&good.replace("args=[%a]", "args=[@f]")), &["MPS0016 8"]);
-    assert_instr_errors(&launch(&good.replace("args=[%a]", "args=[%a], fallback=gpu")), &["MPP0002 8"]);
+    assert_instr_errors(
+        &launch(&good.replace("args=[%a]", "args=[%a], fallback=gpu")),
+        &["MPP0002 8"],
+    );
     assert_instr_errors(&launch(&good.replace("device=%d,", "")), &["MPP0002 8"]);
 }
 
@@ -161,7 +176,10 @@ fn arguments_of_operations() {
         "  %x: i32 = i.add { lhs=%a, rsh=%b }",
         &["8:13", "`i.add` has no argument `rsh`", "did you mean `rhs`?", "takes `lhs` and `rhs`"],
     );
-    assert_message("  %x: i32 = i.add { lhs=%a }", &["`i.add` needs `rhs`", "takes `lhs` and `rhs`"]);
+    assert_message(
+        "  %x: i32 = i.add { lhs=%a }",
+        &["`i.add` needs `rhs`", "takes `lhs` and `rhs`"],
+    );
     assert_message("  %x: i32 = i.add", &["needs `lhs`, `rhs`"]);
     assert_message("  %x: i32 = i.add { lhs=%a, b=%b }", &["mixes the spellings `lhs` and `b`"]);
     assert_message("  %x: i32 = i.add { a=%a, a=%b }", &["`a` is given twice"]);
@@ -172,17 +190,31 @@ fn arguments_of_operations() {
     assert_message("  %x: i32 = i.add { lhs=foo, rhs=%b }", &["`lhs` takes a value"]);
     assert_message("  %x: i32 = i.add { lhs=[%a], rhs=%b }", &["`lhs` takes a value"]);
     assert_message("  %x: i32 = i.add { lhs: %a, rhs=%b }", &["expected `=`", "`key=value`"]);
-    assert_message("  %x: i32 = i.add { lhs=%a, rhs=%b, }", &["a comma cannot stand before `}`", "remove"]);
+    assert_message(
+        "  %x: i32 = i.add { lhs=%a, rhs=%b, }",
+        &["a comma cannot stand before `}`", "remove"],
+    );
     assert_message("  gpu.barrier { x=%a }", &["takes no arguments"]);
     assert_message("  %x: i32 = getfield { obj=%a, field=%f }", &["`field` takes a name"]);
     assert_message("  %x: i32 = enum.payload<A> { v=%a, fild=x }", &["`field` (optional)"]);
     assert_message("  %x: Array<i32> = arr.new<i32> { }", &["`arr.new` needs `cap`"]);
-    assert_message("  %x: Array<i32> = arr.new { v0=%a, v2=%b }", &["`v2` is not the next element", "without gaps"]);
-    assert_message("  %x: Array<i32> = arr.new { v0=%a, v0=%b }", &["`v0` is not the next element"]);
+    assert_message(
+        "  %x: Array<i32> = arr.new { v0=%a, v2=%b }",
+        &["`v2` is not the next element", "without gaps"],
+    );
+    assert_message(
+        "  %x: Array<i32> = arr.new { v0=%a, v0=%b }",
+        &["`v0` is not the next element"],
+    );
     assert_message("  %x: Array<i32> = arr.new { v00=%a }", &["no argument `v00`"]);
     assert_message("  %x: Array<i32> = arr.new { v0=x }", &["`v0` takes a value"]);
     assert_message("  %x: TP = new TP { a=%a, a=%b }", &["`a` is given twice"]);
-    assert_message("  call @f { a=%a, b=%b, c=%c, d=%d, e=%e, f=%f, g=%g, h=%h, i=%i, a=%j }", &["`a` is given twice"]);
+    assert_message(
+        "  call @f { a=%a, b=%b, c=%c, d=%d, e=%e, f=%f, g=%g, h=%h, i=%i, a=%j }",
+        &["`a` is given twice"],
+    );
+    assert_message("  @f { x=foo }", &["`x` takes a value", "`%name`"]);
+    assert_instr_errors("  @f { x=@g, y=[%a], z=[@h] }", &[]);
     assert_instr_errors("  %x: Array<i32> = arr.map { arr=%a, fn=@f }", &["MPS0016 8"]);
     assert_instr_errors("  %x: TP = new TP { a=@f }", &["MPS0016 8"]);
     assert_instr_errors("  %x: i32 = call.indirect %f { args=[@f] }", &["MPS0016 8"]);
@@ -224,14 +256,23 @@ fn type_arguments_of_operations() {
 
 #[test]
 fn unknown_operations() {
-    assert_message("  %x: i32 = i.ad { lhs=%a, rhs=%b }", &["unknown operation `i.ad`", "did you mean `i.add`?"]);
-    assert_message("  %x: f32 = gpu.bufer_load<f32> { buf=%a, idx=%b }", &["did you mean `gpu.buffer_load`?"]);
+    assert_message(
+        "  %x: i32 = i.ad { lhs=%a, rhs=%b }",
+        &["unknown operation `i.ad`", "did you mean `i.add`?"],
+    );
+    assert_message(
+        "  %x: f32 = gpu.bufer_load<f32> { buf=%a, idx=%b }",
+        &["did you mean `gpu.buffer_load`?"],
+    );
     assert_message("  helper { x=%a }", &["unknown operation `helper`", "call @helper"]);
     assert_message("  retrun %x", &["unknown operation `retrun`"]);
     assert_message("  %x: i32 = ret", &["`ret` ends a block and has no result"]);
     assert_message("  %x: i32 = %y", &["expected an operation"]);
     assert_message("  %x: i32 = call_void @f { }", &["`call_void` has no result", "write `call`"]);
-    assert_message("  %x = i.add { lhs=%a, rhs=%b }", &["expected `:` and a type", "`%name: T = operation`"]);
+    assert_message(
+        "  %x = i.add { lhs=%a, rhs=%b }",
+        &["expected `:` and a type", "`%name: T = operation`"],
+    );
     assert_message("  call @f", &["expected the arguments of the call", "`{ }`"]);
 }
 
@@ -271,7 +312,12 @@ fn phis_and_tries() {
 #[test]
 fn blocks() {
     let error = |body: &str, expected: &[&str]| {
-        assert_errors(&module(&format!("fn @main() -> unit {{\n{body}\n}}\nfn @g() -> unit {{ bb0: ret }}\n")), expected);
+        assert_errors(
+            &module(&format!(
+                "fn @main() -> unit {{\n{body}\n}}\nfn @g() -> unit {{ bb0: ret }}\n"
+            )),
+            expected,
+        );
     };
     error("bb0:\n  ret", &[]);
     error("", &["MPP0002 6"]);
@@ -282,6 +328,7 @@ fn blocks() {
     error("entry:\n  ret", &["MPP0002 7"]);
     error("bb0\n  ret", &["MPP0002 7"]);
     error("bb0:\n  ret\n  gpu.barrier\n  gpu.barrier\nbb1:\n  ret", &["MPP0002 9"]);
+    error("bb0:\n  ret\n  %x: i32 = const.i32 1", &["MPP0002 9"]);
     error("bb0:\n  ret 5", &["MPP0002 8"]);
     error("bb0:\n  ret foo", &["MPP0002 8"]);
     error("bb0:\n  br", &["MPP0002 8"]);
@@ -306,9 +353,14 @@ fn bodies_that_are_not_closed() {
     assert_errors(&module("fn @f() -> unit {\nbb0:\n  gpu.barrier\n"), &["MPP0002 8"]);
     assert_errors(&module("fn @f() -> unit {"), &["MPP0002 6"]);
     assert_errors(&module("fn @f() -> unit {\nbb0:\n  %x: i32 = i.add { lhs=%a,"), &["MPP0002 8"]);
-    assert_errors(&module("fn @f() -> unit {\nbb0:\n  ret\n}\n}\nsig TF() -> i32"), &["MPP0002 10"]);
     assert_errors(
-        &module("fn @f() -> unit {\nbb0:\n  %x: i32 = i.neg { } }\n  ret\n}\nsig TF() -> i32 sig T() -> i32"),
+        &module("fn @f() -> unit {\nbb0:\n  ret\n}\n}\nsig TF() -> i32"),
+        &["MPP0002 10"],
+    );
+    assert_errors(
+        &module(
+            "fn @f() -> unit {\nbb0:\n  %x: i32 = i.neg { } }\n  ret\n}\nsig TF() -> i32 sig T() -> i32",
+        ),
         &["MPP0002 8", "MPP0002 11"],
     );
 }
@@ -316,7 +368,10 @@ fn bodies_that_are_not_closed() {
 #[test]
 fn declarations() {
     let error = |decl: &str, expected: &[&str]| {
-        assert_errors(&module(&format!("{decl}\nfn @after() -> unit {{\nbb0:\n  ret\n}}\n")), expected);
+        assert_errors(
+            &module(&format!("{decl}\nfn @after() -> unit {{\nbb0:\n  ret\n}}\n")),
+            expected,
+        );
     };
     error("fun @f() -> unit { bb0: ret }", &["MPP0002 6"]);
     error("fn f() -> unit { bb0: ret }", &["MPP0002 6"]);
@@ -326,7 +381,10 @@ fn declarations() {
     error("fn @f(%a: i32,) -> unit { bb0: ret }", &["MPP0002 6"]);
     error("fn @f() { bb0: ret }", &["MPP0002 6"]);
     error("fn @f() -> unit\nbb0:\n  ret\n}", &["MPP0002 6"]);
-    error("fn @f() -> unit { bb0: retrun }\nfn @g( -> unit {\nbb0:\n  oops\n  ret\n}", &["MPP0002 6", "MPP0002 7", "MPP0002 9"]);
+    error(
+        "fn @f() -> unit { bb0: retrun }\nfn @g( -> unit {\nbb0:\n  oops\n  ret\n}",
+        &["MPP0002 6", "MPP0002 7", "MPP0002 9"],
+    );
     error("async gpu fn @f() -> unit target(spv) { bb0: ret }", &["MPP0002 6"]);
     error("gpu fn @f() -> unit { bb0: ret }", &["MPP0002 6"]);
     error("gpu fn @f(\n) -> unit\nworkgroup(1, 1, 1) { bb0: ret }", &["MPP0002 6"]);
@@ -336,11 +394,18 @@ fn declarations() {
     error("fn @f() -> unit target(spv) { bb0: ret }", &["MPP0002 6"]);
     error("fn @f() -> unit meta { used { } } { bb0: ret }", &["MPP0002 6"]);
     error("fn @f() -> unit meta { cost { a=b } } { bb0: ret }", &["MPP0002 6"]);
+    error("fn @f() -> unit meta { uses { }\nuses { @f } } { bb0: ret }", &["MPP0002 7"]);
     error("heap struct Point { }", &["MPP0002 6"]);
     error("heap TP { }", &["MPP0002 6"]);
-    error("heap struct TP {\n  field x i32\n  field y: i32\n  z: i32\n  field: i32\n}", &["MPP0002 7", "MPP0002 9", "MPP0002 10"]);
+    error(
+        "heap struct TP {\n  field x i32\n  field y: i32\n  z: i32\n  field: i32\n}",
+        &["MPP0002 7", "MPP0002 9", "MPP0002 10"],
+    );
     error("heap struct TP {\n  field x: i32\n", &["MPP0002 7"]);
-    error("heap enum TE {\n  variant A\n  variant fn { }\n  variant B { x: i32 }\n  variant C { }\n}", &["MPP0002 7", "MPP0002 8", "MPP0002 9"]);
+    error(
+        "heap enum TE {\n  variant A\n  variant fn { }\n  variant B { x: i32 }\n  variant C { }\n}",
+        &["MPP0002 7", "MPP0002 8", "MPP0002 9"],
+    );
     error("heap struct TP<T> { }", &["MPP0002 6"]);
     error("heap struct TP<T: any> { }", &["MPP0002 6"]);
     error("heap struct TP<fn: type> { }", &["MPP0002 6"]);
@@ -353,14 +418,20 @@ fn declarations() {
     error("impl hash for i32 = f", &["MPP0002 6"]);
     error("extern c module m { }", &["MPP0002 6"]);
     error("extern \"c\" module async { }", &["MPP0002 6"]);
-    error("extern \"c\" module m {\n  fn f() -> i32\n  fn @g() -> i32 attrs { returns=owned }\n  @h() -> i32\n}", &["MPP0002 7", "MPP0002 8"]);
+    error(
+        "extern \"c\" module m {\n  fn f() -> i32\n  fn @g() -> i32 attrs { returns=owned }\n  @h() -> i32\n}",
+        &["MPP0002 7", "MPP0002 8"],
+    );
 }
 
 #[test]
 fn nesting_is_limited() {
     let nested = |depth: usize| format!("{}i32{}", "Array<".repeat(depth), ">".repeat(depth));
     assert_instr_errors(&format!("  %x: {} = call @f {{ }}", nested(60)), &[]);
-    assert_instr_errors(&format!("  %x: {} = call @f {{ }}\n  oops", nested(70)), &["MPP0003 8", "MPP0002 9"]);
+    assert_instr_errors(
+        &format!("  %x: {} = call @f {{ }}\n  oops", nested(70)),
+        &["MPP0003 8", "MPP0002 9"],
+    );
 }
 
 #[test]

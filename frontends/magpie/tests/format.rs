@@ -342,7 +342,9 @@ bb9: unreachable }",
 
 #[test]
 fn labels_that_cannot_be_numbered_stay() {
-    let text = module("fn @main() -> unit { bb5: br bb0 bb_x: ret }\nfn @g() -> unit { bb5: br bb5 bb5: ret }");
+    let text = module(
+        "fn @main() -> unit { bb5: br bb0 bb_x: ret }\nfn @g() -> unit { bb5: br bb5 bb5: ret }",
+    );
     let formatted = checked(&text);
     for label in ["bb5:", "br bb0", "bb_x:", "br bb5"] {
         assert!(formatted.contains(label), "{formatted}");

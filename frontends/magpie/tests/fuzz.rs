@@ -19,7 +19,9 @@ fn check(text: &str) {
     for diagnostic in &module.diagnostics {
         assert!(diagnostic.help.is_some(), "no way out: {diagnostic:?}");
         assert!(!diagnostic.message.is_empty());
-        for span in std::iter::once(&diagnostic.primary).chain(diagnostic.secondary.iter().map(|(span, _)| span)) {
+        for span in std::iter::once(&diagnostic.primary)
+            .chain(diagnostic.secondary.iter().map(|(span, _)| span))
+        {
             let range = span.start as usize..span.end as usize;
             assert!(text.get(range).is_some(), "span outside the text: {diagnostic:?}");
         }
@@ -31,7 +33,11 @@ fn check(text: &str) {
     let after = parse(&once);
     assert!(!after.has_errors(), "{:?}\n{text}\n---\n{once}", messages(&after, &once));
     assert_eq!(format_module(&after, &once).as_ref(), Some(&once), "{text}");
-    assert_eq!(without_docs(&dump(&after, &once)), without_docs(&dump(&module, text)), "{text}\n---\n{once}");
+    assert_eq!(
+        without_docs(&dump(&after, &once)),
+        without_docs(&dump(&module, text)),
+        "{text}\n---\n{once}"
+    );
     assert!(check_digest(&after, &once).is_none());
 }
 
@@ -168,9 +174,41 @@ fn every_prefix_of_a_program() {
 fn deep_nesting_and_long_lists() {
     let n = 100_000;
     for piece in [
-        "<", "[", "{", "(", "}", "]", ">", ")", "Array<", "{ a=", "[%x, ", "unsafe { ", "phi { [", "bb0: ", "a . ",
-        "fn ", "fn @f(", "heap enum TE { variant ", "meta { ", "switch %x { case 1 -> ", "shared ", "const.", "%x: ",
-        "\"", "; c\n", "\n", " ", "-", "0x", "1e", "try ", "call ", "%x: i32 = i.add { lhs=", "module ", "exports {\n",
+        "<",
+        "[",
+        "{",
+        "(",
+        "}",
+        "]",
+        ">",
+        ")",
+        "Array<",
+        "{ a=",
+        "[%x, ",
+        "unsafe { ",
+        "phi { [",
+        "bb0: ",
+        "a . ",
+        "fn ",
+        "fn @f(",
+        "heap enum TE { variant ",
+        "meta { ",
+        "switch %x { case 1 -> ",
+        "shared ",
+        "const.",
+        "%x: ",
+        "\"",
+        "; c\n",
+        "\n",
+        " ",
+        "-",
+        "0x",
+        "1e",
+        "try ",
+        "call ",
+        "%x: i32 = i.add { lhs=",
+        "module ",
+        "exports {\n",
     ] {
         let repeated = piece.repeat(n);
         let _ = parse(&repeated);
@@ -196,14 +234,18 @@ fn time(text: &str) -> Duration {
 
 #[test]
 fn time_is_linear() {
-    let shapes: [(&str, fn(usize) -> String); 9] = [
-        ("instructions", |n| function(&"  %x: i32 = i.add { lhs=%a, rhs=const.i32 1 }\n".repeat(n))),
+    type Shape = (&'static str, fn(usize) -> String);
+    let shapes: [Shape; 9] = [
+        ("instructions", |n| {
+            function(&"  %x: i32 = i.add { lhs=%a, rhs=const.i32 1 }\n".repeat(n))
+        }),
         ("blocks", |n| {
             let blocks: String = (1..n).map(|i| format!("  br bb{i}\nbb{i}:\n")).collect();
             function(&blocks)
         }),
         ("functions", |n| {
-            let functions: String = (0..n).map(|i| format!("fn @f{i}() -> unit {{ bb0: ret }}\n")).collect();
+            let functions: String =
+                (0..n).map(|i| format!("fn @f{i}() -> unit {{ bb0: ret }}\n")).collect();
             module(&functions)
         }),
         ("arguments", |n| {
@@ -220,10 +262,10 @@ fn time_is_linear() {
         ("comments", |n| function(&"; c\n    ;;; d\n".repeat(n))),
     ];
     for (name, shape) in shapes {
-        let small = time(&shape(4_000));
-        let large = time(&shape(32_000));
-        // Eight times the text; quadratic would be 64 times the time.
-        let limit = small * 24 + Duration::from_millis(20);
-        assert!(large < limit, "{name}: {small:?} for 4,000, {large:?} for 32,000");
+        let small = time(&shape(2_000));
+        let large = time(&shape(64_000));
+        // 32 times the text; quadratic would be 1,024 times the time.
+        let limit = small * 200 + Duration::from_millis(50);
+        assert!(large < limit, "{name}: {small:?} for 2,000, {large:?} for 64,000");
     }
 }

@@ -98,6 +98,15 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
+    /// Empty pools with room for the usual amount of code in a text of `len` bytes.
+    pub(crate) fn for_text(len: usize) -> Pools {
+        Pools {
+            instrs: Vec::with_capacity(len / 48),
+            args: Vec::with_capacity(len / 32),
+            ..Pools::default()
+        }
+    }
+
     pub(crate) fn add_const(&mut self, constant: Const) -> ConstId {
         self.consts.push(constant);
         ConstId(self.consts.len() as u32 - 1)

@@ -1,6 +1,6 @@
 //! Written types, each kept once a module.
 
-use super::Slice;
+use super::{ByteRange, Slice};
 use crate::hash_index::HashIndex;
 use crate::interner::Symbol;
 use rustc_hash::FxHasher;
@@ -17,6 +17,15 @@ impl TypeExprId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// A type as written at one place.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeUse {
+    /// The type; equal types of a module have equal ids.
+    pub id: TypeExprId,
+    /// Where.
+    pub range: ByteRange,
 }
 
 /// How a type is held.
@@ -82,6 +91,7 @@ impl TypeExprs {
     }
 
     /// The type that is one path without modifier and arguments: the usual case, without hashing.
+    #[inline]
     pub(crate) fn intern_path(&mut self, path: Symbol) -> TypeExprId {
         if self.words.len() <= path.index() {
             self.words.resize(path.index() + 1, 0);

@@ -162,7 +162,11 @@ impl<'m> Printer<'m> {
                 self.out.push_str(match form {
                     IndirectForm::Suspend => "suspend.call ",
                     IndirectForm::Call | IndirectForm::CallVoid => {
-                        if instr.result.is_some() { "call.indirect " } else { "call_void.indirect " }
+                        if instr.result.is_some() {
+                            "call.indirect "
+                        } else {
+                            "call_void.indirect "
+                        }
                     }
                 });
                 self.value(callee);

@@ -4,12 +4,7 @@ use super::*;
 
 impl Printer<'_> {
     /// Writes an item that fills a line. `range` is where the item stands in the source.
-    pub(super) fn line(
-        &mut self,
-        indent: usize,
-        range: ByteRange,
-        write: impl FnOnce(&mut Self),
-    ) {
+    pub(super) fn line(&mut self, indent: usize, range: ByteRange, write: impl FnOnce(&mut Self)) {
         self.comments_before(range.end, indent);
         self.indent(indent);
         write(self);

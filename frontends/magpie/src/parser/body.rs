@@ -54,7 +54,7 @@ impl Parser<'_> {
             blocks: Slice::new(first_block, self.ast.pools.blocks.len()),
             unsafe_groups: Slice::new(first_group, self.ast.pools.unsafe_groups.len()),
         };
-        if body.blocks.is_empty() && self.previous.of(self.text) == "}" {
+        if body.blocks.is_empty() && self.is_behind_brace() {
             let error = self.syntax_error(body.range, "the function has no blocks");
             self.report(error.with_help("write at least `bb0:` and a `ret`"));
         }
@@ -62,7 +62,7 @@ impl Parser<'_> {
     }
 
     fn report_unclosed(&mut self, open: ByteRange, head: ByteRange) {
-        let end = ByteRange { start: self.previous.end, end: self.previous.end };
+        let end = ByteRange { start: self.previous_end, end: self.previous_end };
         let error = self
             .syntax_error(end, "the body of the function is not closed")
             .with_secondary(self.span(head.to(open)), "the body starts here")
@@ -105,11 +105,7 @@ impl Parser<'_> {
     }
 
     /// The statements up to and with the terminator, or up to what ends the block without one.
-    fn statements(
-        &mut self,
-        block: &mut OpenBlock,
-        level: u32,
-    ) -> Option<(Terminator, ByteRange)> {
+    fn statements(&mut self, block: &mut OpenBlock, level: u32) -> Option<(Terminator, ByteRange)> {
         loop {
             let start = self.token.range.start;
             let in_group = block.groups.depth > 0;
@@ -230,7 +226,10 @@ impl Parser<'_> {
         let word = self.symbol;
         self.advance();
         match word {
-            symbols::RET if self.at_value() => Ok(Terminator::Ret(Some(self.value()?))),
+            symbols::RET if self.at_value() && self.byte_after_token() != Some(b':') => {
+                Ok(Terminator::Ret(Some(self.value()?)))
+            }
+            // An instruction that follows is reported as such.
             symbols::RET if self.token_is_on_a_later_line() || self.at_block_end() => {
                 Ok(Terminator::Ret(None))
             }

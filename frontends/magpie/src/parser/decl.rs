@@ -9,7 +9,7 @@ impl Parser<'_> {
         let mut broken = !self.diagnostics.is_empty();
         while !self.at(TokenKind::Eof) {
             let errors = self.diagnostics.len();
-            let behind = self.previous.end;
+            let behind = self.previous_end;
             let first_comment = self.lexer.comments.partition_point(|c| c.range.start < behind);
             let comments = Slice::new(first_comment, self.lexer.comments.len());
             let start = self.token.range.start;
@@ -81,7 +81,10 @@ impl Parser<'_> {
         let is_gpu = self.eat_word(symbols::GPU);
         if is_async && (is_unsafe || is_gpu) {
             let error = self
-                .syntax_error(self.range_from(start), "an `async` function is neither `unsafe` nor `gpu`")
+                .syntax_error(
+                    self.range_from(start),
+                    "an `async` function is neither `unsafe` nor `gpu`",
+                )
                 .with_help("remove one of the words");
             return Err(self.report(error));
         }
@@ -136,7 +139,11 @@ impl Parser<'_> {
     }
 
     /// The clauses of a kernel and the `meta` block, in any order.
-    fn clauses(&mut self, is_gpu: bool, head: ByteRange) -> Parse<(Option<GpuClauses>, Option<Meta>)> {
+    fn clauses(
+        &mut self,
+        is_gpu: bool,
+        head: ByteRange,
+    ) -> Parse<(Option<GpuClauses>, Option<Meta>)> {
         let mut target = None;
         let mut workgroup = None;
         let mut requires = None;
@@ -151,9 +158,7 @@ impl Parser<'_> {
                 _ => break,
             };
             if is_repeated {
-                let message = format!("`{}` is given twice", self.name_of(word));
-                let error = self.syntax_error(word.range, message);
-                self.report(error.with_help("remove one of the two"));
+                self.report_repeated_word();
             }
             if word.symbol != symbols::META && !is_gpu {
                 let message = format!("`{}` belongs to a `gpu fn`", self.name_of(word));
@@ -180,6 +185,13 @@ impl Parser<'_> {
         let empty = Name { symbol: symbols::EMPTY, range: head };
         let (target, target_clause) = target.unwrap_or((empty, head));
         Ok((Some(GpuClauses { target, target_clause, workgroup, requires }), meta))
+    }
+
+    /// Reports the current word as given a second time.
+    fn report_repeated_word(&mut self) {
+        let message = format!("{} is given twice", self.found());
+        let error = self.syntax_error(self.token.range, message);
+        self.report(error.with_help("remove one of the two"));
     }
 
     /// The word in `target( )` and the clause.
@@ -251,6 +263,7 @@ impl Parser<'_> {
             effects: Slice::EMPTY,
             cost: Slice::EMPTY,
         };
+        let mut seen = Vec::new();
         while !self.eat(TokenKind::RBrace) {
             let group = self.symbol;
             if !(self.at_word(symbols::USES)
@@ -259,6 +272,10 @@ impl Parser<'_> {
             {
                 return Err(self.missing("`uses`, `effects`, `cost` or `}`"));
             }
+            if seen.contains(&group) {
+                self.report_repeated_word();
+            }
+            seen.push(group);
             self.advance();
             self.expect(TokenKind::LBrace)?;
             match group {

@@ -73,8 +73,8 @@ impl Parser<'_> {
     fn skip_to_header_part(&mut self) {
         while !self.at(TokenKind::Eof) {
             if self.is_first_on_line() {
-                let is_part = self.at(TokenKind::Word)
-                    && PARTS.iter().any(|&(word, _)| word == self.symbol);
+                let is_part =
+                    self.at(TokenKind::Word) && PARTS.iter().any(|&(word, _)| word == self.symbol);
                 if is_part || self.at_decl() {
                     break;
                 }
@@ -92,7 +92,10 @@ impl Parser<'_> {
     /// A path that may have one word, which then must not be a reserved one.
     fn module_path(&mut self) -> Parse<Name> {
         const WHAT: &str = "the path of a module";
-        if self.at(TokenKind::Word) && self.token_is_on_a_later_line() && symbols::is_reserved(self.symbol) {
+        if self.at(TokenKind::Word)
+            && self.token_is_on_a_later_line()
+            && symbols::is_reserved(self.symbol)
+        {
             return Err(self.missing(WHAT));
         }
         let path = self.path(WHAT)?;

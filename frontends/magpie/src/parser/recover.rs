@@ -68,8 +68,7 @@ impl Parser<'_> {
     /// Skips to the next declaration.
     pub(super) fn skip_to_decl(&mut self) {
         while !self.at(TokenKind::Eof) {
-            let closed = self.previous.end > 0 && self.previous.of(self.text) == "}";
-            if self.at_decl() && (closed || self.is_first_on_line()) {
+            if self.at_decl() && (self.is_behind_brace() || self.is_first_on_line()) {
                 break;
             }
             self.advance();

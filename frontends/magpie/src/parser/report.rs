@@ -11,10 +11,12 @@ impl Parser<'_> {
         Span::new(self.file, range.start, range.end)
     }
 
+    #[cold]
     pub(super) fn syntax_error(&self, range: ByteRange, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Code::MPP0002, self.span(range), message)
     }
 
+    #[cold]
     pub(super) fn report(&mut self, diagnostic: Diagnostic) -> Reported {
         let is_syntax = matches!(diagnostic.code, Code::MPP0001 | Code::MPP0002 | Code::MPP0003);
         let at = diagnostic.primary.start;
@@ -31,13 +33,13 @@ impl Parser<'_> {
         if self.diagnostics.len() >= MAX_ERRORS {
             self.gave_up = true;
             let end = self.text.len() as u32;
-            self.token =
-                Token { kind: TokenKind::Eof, range: ByteRange { start: end, end } };
+            self.token = Token { kind: TokenKind::Eof, range: ByteRange { start: end, end } };
         }
         Reported
     }
 
     /// The current token cannot stand where it does.
+    #[cold]
     pub(super) fn unexpected(&mut self, wanted: &str, help: &str) -> Reported {
         if self.at(TokenKind::Reported) {
             return Reported;
@@ -48,15 +50,13 @@ impl Parser<'_> {
     }
 
     /// Something must stand after the previous token and does not.
+    #[cold]
     pub(super) fn missing(&mut self, wanted: &str) -> Reported {
         self.missing_with_help(wanted, format!("write {wanted} here"))
     }
 
-    pub(super) fn missing_with_help(
-        &mut self,
-        wanted: &str,
-        help: impl Into<String>,
-    ) -> Reported {
+    #[cold]
+    pub(super) fn missing_with_help(&mut self, wanted: &str, help: impl Into<String>) -> Reported {
         if self.at(TokenKind::Reported) {
             return Reported;
         }
@@ -107,18 +107,20 @@ impl Parser<'_> {
     }
 
     pub(super) fn token_is_on_a_later_line(&self) -> bool {
-        if self.previous.end == 0 {
+        if self.previous_end == 0 {
             return false;
         }
-        let gap = ByteRange { start: self.previous.end, end: self.token.range.start };
+        let gap = ByteRange { start: self.previous_end, end: self.token.range.start };
         self.at(TokenKind::Eof) || gap.start < gap.end && gap.of(self.text).contains('\n')
     }
 
     fn after_previous(&self) -> ByteRange {
-        ByteRange { start: self.previous.end, end: self.previous.end }
+        ByteRange { start: self.previous_end, end: self.previous_end }
     }
 
     /// Reports the current token, which is unreadable, and marks it as reported.
+    #[cold]
+    #[inline(never)]
     pub(super) fn report_unreadable_token(&mut self) {
         let range = self.token.range;
         let text = range.of(self.text);

@@ -107,10 +107,8 @@ impl Parser<'_> {
     /// A label where control goes.
     pub(super) fn target(&mut self) -> Parse<Target> {
         if !self.at(TokenKind::Word) || !is_label(self.token.range.of(self.text)) {
-            return Err(self.missing_with_help(
-                "a block label",
-                "write the label of a block, such as `bb1`",
-            ));
+            return Err(self
+                .missing_with_help("a block label", "write the label of a block, such as `bb1`"));
         }
         let target = Target { label: self.symbol, range: self.token.range };
         self.advance();

@@ -107,7 +107,9 @@ impl<'m> Dump<'m> {
                     TypeDeclKind::Enum(variants) => {
                         let variants: Vec<_> = self.ast[variants]
                             .iter()
-                            .map(|v| format!("{} {:?}", self.name(v.name.symbol), self.fields(v.fields)))
+                            .map(|v| {
+                                format!("{} {:?}", self.name(v.name.symbol), self.fields(v.fields))
+                            })
                             .collect();
                         format!("enum {variants:?}")
                     }
@@ -121,7 +123,13 @@ impl<'m> Dump<'m> {
                     .map(|f| {
                         let attributes: Vec<_> = self.ast[f.attributes]
                             .iter()
-                            .map(|a| format!("{}={:?}", self.name(a.key.symbol), self.name(a.value.symbol)))
+                            .map(|a| {
+                                format!(
+                                    "{}={:?}",
+                                    self.name(a.key.symbol),
+                                    self.name(a.value.symbol)
+                                )
+                            })
                             .collect();
                         let params = self.params(f.params);
                         let result = self.ty(f.result.id);
@@ -133,7 +141,11 @@ impl<'m> Dump<'m> {
             }
             DeclKind::Global(global) => {
                 let value = self.constant(global.value);
-                format!("global {}: {} = {value}", self.name(global.name.symbol), self.ty(global.ty.id))
+                format!(
+                    "global {}: {} = {value}",
+                    self.name(global.name.symbol),
+                    self.ty(global.ty.id)
+                )
             }
             DeclKind::Impl(decl) => {
                 let function = self.fn_ref(decl.function);
@@ -141,7 +153,11 @@ impl<'m> Dump<'m> {
             }
             DeclKind::Sig(sig) => {
                 let params: Vec<_> = self.ast[sig.params].iter().map(|ty| self.ty(ty.id)).collect();
-                format!("sig {} {params:?} -> {}", self.name(sig.name.symbol), self.ty(sig.result.id))
+                format!(
+                    "sig {} {params:?} -> {}",
+                    self.name(sig.name.symbol),
+                    self.ty(sig.result.id)
+                )
             }
         };
         self.put(text);
@@ -151,7 +167,10 @@ impl<'m> Dump<'m> {
     fn function(&mut self, function: &FnDecl) {
         let gpu = function.gpu.map(|gpu| {
             let requires = gpu.requires.map(|requires| {
-                self.ast[requires.capabilities].iter().map(|c| self.name(c.symbol)).collect::<Vec<_>>()
+                self.ast[requires.capabilities]
+                    .iter()
+                    .map(|c| self.name(c.symbol))
+                    .collect::<Vec<_>>()
             });
             let workgroup = gpu.workgroup.map(|workgroup| workgroup.size);
             format!("{} {workgroup:?} {requires:?}", self.name(gpu.target.symbol))
@@ -230,7 +249,9 @@ impl<'m> Dump<'m> {
                 let sign = if negative { "-" } else { "" };
                 format!("{:x?}", format.parse(&format!("{sign}{magnitude}")))
             }
-            (Literal::Float { digits, suffix }, Some(format)) if suffix.is_none_or(|s| s == format) => {
+            (Literal::Float { digits, suffix }, Some(format))
+                if suffix.is_none_or(|s| s == format) =>
+            {
                 format!("{:x?}", format.parse(self.name(digits)))
             }
             (Literal::Float { digits, suffix }, _) => format!("{} {suffix:?}", self.name(digits)),
@@ -293,7 +314,9 @@ impl<'m> Dump<'m> {
             .map(|result| format!("%{}: {}", self.name(result.name), self.ty(result.ty.id)));
         let op = match instr.op {
             Op::Const(id) => self.constant(id),
-            Op::Regular { op: AstOp::EnumNew, type_args, args, .. } => self.enum_new(type_args, args),
+            Op::Regular { op: AstOp::EnumNew, type_args, args, .. } => {
+                self.enum_new(type_args, args)
+            }
             Op::Regular { op, type_args, args, .. } => {
                 let sorted = !matches!(op.row().keys, Keys::CapacityOrElements | Keys::Unspecified);
                 format!("{op:?} {} {}", self.type_args(type_args), self.args(args, sorted))
@@ -304,7 +327,11 @@ impl<'m> Dump<'m> {
             }
             Op::CallIndirect { form, callee, args } => {
                 let suspend = form == IndirectForm::Suspend;
-                format!("indirect suspend={suspend} {} {}", self.value(callee), self.args(args, false))
+                format!(
+                    "indirect suspend={suspend} {} {}",
+                    self.value(callee),
+                    self.args(args, false)
+                )
             }
             Op::TryCall { callee, type_args, args } => {
                 format!("try {}", self.call(callee, type_args, args))

@@ -25,8 +25,8 @@ pub(crate) fn programs() -> Vec<(String, String)> {
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.unwrap().path();
         if path.is_dir() {
