@@ -27,6 +27,7 @@ pub mod native;
 pub mod object;
 pub mod os;
 pub mod panic;
+mod signature;
 mod status;
 pub mod string;
 pub mod string_builder;

@@ -3,14 +3,17 @@
 use crate::{
     array, callable, fs, gpu, io, map, math, object, os, panic, string, string_builder, time,
 };
-use magpie_types::abi::{AbiType, RtFn};
+use magpie_types::abi::RtFn;
+
+pub(crate) use crate::signature::Entry;
 
 /// The address of a runtime function.
 pub fn symbol_address(f: RtFn) -> *const u8 {
     any_entry(f).map_or(std::ptr::null(), |entry| entry.address.cast())
 }
 
-fn any_entry(f: RtFn) -> Option<Entry> {
+/// The function of a row.
+pub(crate) fn any_entry(f: RtFn) -> Option<Entry> {
     entry(f).or_else(|| gpu::abi::entry(f))
 }
 
@@ -29,8 +32,8 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::WeakRelease => Entry::of1(object::mp_rt_weak_release),
         RtFn::RetainValue => Entry::of2(object::mp_rt_retain_value),
         RtFn::ReleaseValue => Entry::of2(object::mp_rt_release_value),
-        RtFn::Panic => Entry::never(panic::mp_rt_panic as *const ()),
-        RtFn::PanicBuiltin => Entry::never(panic::mp_rt_panic_builtin as *const ()),
+        RtFn::Panic => Entry::never1(panic::mp_rt_panic),
+        RtFn::PanicBuiltin => Entry::never4(panic::mp_rt_panic_builtin),
         RtFn::StrConcat => Entry::of2(string::mp_rt_str_concat),
         RtFn::StrLen => Entry::of1(string::mp_rt_str_len),
         RtFn::StrEq => Entry::of2(string::mp_rt_str_eq),
@@ -73,7 +76,7 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::SleepMs => Entry::of1(time::mp_rt_sleep_ms),
         RtFn::OsArgs => Entry::of1(os::mp_rt_os_args),
         RtFn::OsEnvVar => Entry::of2(os::mp_rt_os_env_var),
-        RtFn::OsExit => Entry::never(os::mp_rt_os_exit as *const ()),
+        RtFn::OsExit => Entry::never1(os::mp_rt_os_exit),
         RtFn::OsCwd => Entry::of0(os::mp_rt_os_cwd),
         RtFn::FsReadBytes => Entry::of4(fs::mp_rt_fs_read_bytes),
         RtFn::FsWriteBytes => Entry::of3(fs::mp_rt_fs_write_bytes),
@@ -125,80 +128,10 @@ fn entry(f: RtFn) -> Option<Entry> {
     })
 }
 
-/// A C function with its signature, which is taken from its Rust type.
-pub(crate) struct Entry {
-    address: *const (),
-    /// What the row must say; `None` for functions that do not come back.
-    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the table in tests"))]
-    signature: Option<Signature>,
-}
-
-/// Parameters, those for results included, and what comes back.
-type Signature = (&'static [Option<AbiType>], Option<AbiType>);
-
-/// A Rust type that a C function takes or gives back.
-pub(crate) trait CType {
-    const ABI: Option<AbiType>;
-}
-
-macro_rules! c_types {
-    ($($rust:ty => $abi:expr;)*) => {
-        $(impl CType for $rust { const ABI: Option<AbiType> = $abi; })*
-    };
-}
-
-c_types! {
-    () => None;
-    bool => Some(AbiType::Bool);
-    i32 => Some(AbiType::I32);
-    u32 => Some(AbiType::I32);
-    i64 => Some(AbiType::I64);
-    u64 => Some(AbiType::I64);
-    f32 => Some(AbiType::F32);
-    f64 => Some(AbiType::F64);
-}
-
-impl<T> CType for *const T {
-    const ABI: Option<AbiType> = Some(AbiType::Ptr);
-}
-
-impl<T> CType for *mut T {
-    const ABI: Option<AbiType> = Some(AbiType::Ptr);
-}
-
-macro_rules! constructors {
-    ($($name:ident($($param:ident),*);)*) => {
-        $(pub(crate) fn $name<$($param: CType,)* R: CType>(
-            function: unsafe extern "C" fn($($param),*) -> R,
-        ) -> Entry {
-            let signature = Some((const { &[$($param::ABI),*] as &[_] }, R::ABI));
-            Entry { address: function as *const (), signature }
-        })*
-    };
-}
-
-impl Entry {
-    constructors! {
-        of0();
-        of1(A);
-        of2(A, B);
-        of3(A, B, C);
-        of4(A, B, C, D);
-        of6(A, B, C, D, E, F);
-        of8(A, B, C, D, E, F, G, H);
-        of11(A, B, C, D, E, F, G, H, I, J, K);
-        of12(A, B, C, D, E, F, G, H, I, J, K, L);
-    }
-
-    fn never(address: *const ()) -> Entry {
-        Entry { address, signature: None }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use magpie_types::abi::AbiReturn;
+    use magpie_types::abi::{AbiReturn, AbiType};
 
     #[test]
     fn every_row_has_an_address_of_its_own() {
@@ -212,25 +145,21 @@ mod tests {
     #[test]
     fn every_function_has_the_signature_of_its_row() {
         for &f in RtFn::ALL {
-            let Some(Entry { signature, .. }) = any_entry(f) else {
+            let Some(Entry { params, ret, .. }) = any_entry(f) else {
                 panic!("{f:?} has no function")
             };
-            let params = f.params().iter().map(|&(_, ty)| Some(ty));
-            let (outs, ret) = match f.ret() {
-                AbiReturn::Never => {
-                    assert_eq!(signature, None, "{f:?}");
-                    continue;
-                }
-                AbiReturn::Void => (0, None),
-                AbiReturn::Value(ty) => (0, Some(ty)),
-                AbiReturn::Status => (1, Some(AbiType::I32)),
-                AbiReturn::StatusOut(_) => (2, Some(AbiType::I32)),
-                AbiReturn::Maybe => (1, Some(AbiType::Bool)),
+            let (outs, expected_ret) = match f.ret() {
+                AbiReturn::Never => (0, None),
+                AbiReturn::Void => (0, Some(None)),
+                AbiReturn::Value(ty) => (0, Some(Some(ty))),
+                AbiReturn::Status => (1, Some(Some(AbiType::I32))),
+                AbiReturn::StatusOut(_) => (2, Some(Some(AbiType::I32))),
+                AbiReturn::Maybe => (1, Some(Some(AbiType::Bool))),
             };
-            let outs = std::iter::repeat_n(Some(AbiType::Ptr), outs);
-            let params: Vec<_> = params.chain(outs).collect();
-            let Some(signature) = signature else { panic!("{f:?} comes back") };
-            assert_eq!(signature, (params.as_slice(), ret), "{f:?}");
+            let outs = std::iter::repeat_n(AbiType::Ptr, outs);
+            let expected: Vec<_> = f.params().iter().map(|&(_, ty)| ty).chain(outs).collect();
+            let params: Vec<_> = params.iter().filter_map(|ty| ty.abi).collect();
+            assert_eq!((params, ret.map(|ty| ty.abi)), (expected, expected_ret), "{f:?}");
         }
     }
 }
