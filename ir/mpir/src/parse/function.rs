@@ -253,6 +253,9 @@ impl<'a> Parser<'a> {
 
     fn block(&mut self, body: &mut Body<'a>) -> Parsed<()> {
         let at = self.tok;
+        if at.kind != Kind::Word {
+            return Err(self.expected_at_start("a label or `}`"));
+        }
         let label = self.label(body, "a label")?;
         if std::mem::replace(&mut body.labels[label.0 as usize].defined, true) {
             let name = self.slice(at);

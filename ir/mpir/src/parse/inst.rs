@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
         }
         let op_at = self.tok;
         if op_at.kind != Kind::Word {
-            return Err(self.expected("an instruction or a terminator"));
+            return Err(self.expected_at_start("an instruction or a terminator"));
         }
         self.bump();
         let Some(op) = Op::from_name(self.slice(op_at)) else {

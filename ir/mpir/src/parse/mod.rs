@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
             "value" | "heap" => self.type_definition(),
             "sig" => self.sig_definition(),
             "fn" | "async" | "unsafe" | "gpu" | "device" | "lowhost" => self.function(),
-            _ => Err(self.expected(
+            _ => Err(self.expected_at_start(
                 "`fn`, `gpu fn`, `device fn`, `lowhost fn`, `value`, `heap`, `sig` or `file`",
             )),
         }
@@ -276,10 +276,20 @@ impl<'a> Parser<'a> {
         Refused
     }
 
+    /// Something else stands here, or the line or the text ends: then the place is its end.
     fn expected(&mut self, what: &str) -> Refused {
+        if self.tok.first_in_line || self.tok.kind == Kind::End {
+            let end = Token { start: self.read_to, end: self.read_to, ..self.tok };
+            let what_ends = if self.tok.kind == Kind::End { "text" } else { "line" };
+            return self.error(end, format!("expected {what}, found the end of the {what_ends}"));
+        }
+        self.expected_at_start(what)
+    }
+
+    /// Like [`Parser::expected`] where a line may begin.
+    fn expected_at_start(&mut self, what: &str) -> Refused {
         let tok = self.tok;
         let found = match tok.kind {
-            Kind::End => "the end of the text".to_string(),
             Kind::Bad if self.slice(tok).starts_with('"') => "a string without its end".to_string(),
             _ => format!("`{}`", shorten(self.slice(tok))),
         };
