@@ -1,6 +1,6 @@
 //! [`MemoryClasses`]: which accesses may touch the same memory.
 
-use crate::{Inst, Memory, MpirFn, Op, Value};
+use crate::{Domain, Inst, Memory, MpirFn, Op, Value};
 use magpie_types::{TypeCtx, TypeId, TypeKind};
 
 /// A set of memory classes; accesses of different classes never touch the same memory.
@@ -52,7 +52,8 @@ pub struct Effects {
 ///
 /// Buffers with the same element type are one class: two parameters may be one buffer. Every
 /// shared and every local array is a class of its own, unless arrays come in as parameters; then
-/// all arrays of that space are one. When there are too many classes, the last ones are one.
+/// all arrays of that space are one. When there are too many classes, the last ones are one. Host
+/// memory is one class.
 #[derive(Clone, Default, Debug)]
 pub struct MemoryClasses {
     of_value: Vec<u8>,
@@ -60,6 +61,7 @@ pub struct MemoryClasses {
     count: u32,
     /// Classes that only one invocation sees; fences do not order them.
     private: ClassSet,
+    is_host: bool,
 }
 
 const MAX_CLASSES: u32 = 64;
@@ -80,6 +82,11 @@ impl MemoryClasses {
         self.elements.clear();
         self.count = 0;
         self.private = ClassSet::NONE;
+        self.is_host = f.domain != Domain::Device;
+        if self.is_host {
+            self.count = 1;
+            return;
+        }
         let (mut shared, mut local) = (None, None);
         for &(v, ty) in &f.params {
             let class = match types.kind(ty) {
@@ -131,6 +138,7 @@ impl MemoryClasses {
     pub fn of(&self, v: Value) -> ClassSet {
         match self.of_value.get(v.index()) {
             Some(&class) if class != UNKNOWN => ClassSet(1 << class),
+            _ if self.is_host => ClassSet(1),
             _ => ClassSet::ALL,
         }
     }

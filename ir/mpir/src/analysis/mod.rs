@@ -4,10 +4,12 @@
 mod call_graph;
 mod cfg;
 mod dominators;
+pub(crate) mod guards;
 mod liveness;
 mod loops;
 mod memory;
 mod positions;
+pub(crate) mod predicate;
 mod uniformity;
 mod uses;
 

@@ -1,0 +1,359 @@
+//! Global value numbering: equal computations are done once.
+//!
+//! A walk down the dominator tree with a table of the computations seen. Loads take part with the
+//! state of their memory class as a further operand. States are numbered: a write starts a new
+//! one, and so does a block where ways with different states meet or that begins a loop which
+//! writes the class.
+
+use super::PassContext;
+use super::context::refill;
+use super::fold::is_commutative;
+use crate::analysis::guards::{Bound, Guards};
+use crate::analysis::predicate::Relation;
+use crate::analysis::{Cfg, ClassSet, Dominators, Loops, MemoryClasses};
+use crate::{Block, Domain, Inst, Memory, MpirFn, Op, Value};
+use magpie_types::{PrimType, TypeCtx};
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// Replaces computations, and loads that no write can have changed, by equal ones that dominate
+/// them; and behind a branch, its condition and what it compares with a constant by what the
+/// branch proves.
+pub fn gvn(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
+    if f.domain == Domain::Host {
+        return false;
+    }
+    let PassContext {
+        cfg, dom, loops, memory, guards, replacements, numbering, insts: kept, ..
+    } = ctx;
+    let Numbering { table, states, known } = numbering;
+    cfg.compute(f);
+    dom.compute(cfg);
+    loops.compute(cfg, dom);
+    memory.compute(f, types);
+    guards.compute(f, cfg, dom);
+    states.start(f, cfg, loops, memory);
+    table.start(f.live_inst_count());
+    known.start(f);
+    replacements.start(f);
+    let mut changed = false;
+    for &b in dom.preorder() {
+        known.enter(f, guards, dom, b);
+        states.enter(cfg, loops, b);
+        let mut insts = std::mem::take(&mut f.block_mut(b).insts);
+        kept.clear();
+        for &i in &insts {
+            replacements.resolve_args(f, i);
+            let op = f.inst(i).op;
+            // A phi reads its operands elsewhere.
+            if op != Op::Phi {
+                changed |= known.resolve_args(f, i);
+            }
+            let version = match is_numbered_load(op) {
+                true => f.args(i).first().and_then(|&v| states.version(memory.of(v))),
+                false => has_one_result(op).then_some(0),
+            };
+            let leader = match (version, f.inst(i).result()) {
+                (Some(version), Some(_)) => table.find_or_insert(f, i, b, version, dom),
+                _ => {
+                    states.write(memory.effects(f, i).writes);
+                    None
+                }
+            };
+            match leader.and_then(|l| f.inst(l).result()).zip(f.inst(i).result()) {
+                Some((leader, result)) => replacements.set(result, leader),
+                None => kept.push(i),
+            }
+        }
+        changed |= kept.len() != insts.len();
+        insts.clear();
+        insts.extend_from_slice(kept);
+        states.leave(b);
+        let block = f.block_mut(b);
+        block.insts = insts;
+        if let Some(v) = block.term.operand_mut() {
+            let before = replacements.get(*v);
+            *v = known.get(before);
+            changed |= *v != before;
+        }
+    }
+    replacements.apply(f);
+    changed
+}
+
+fn is_numbered_load(op: Op) -> bool {
+    matches!(op, Op::GpuBufferLoad | Op::GpuLeafLoad | Op::MemLoad)
+}
+
+/// Whether equal operands give equal results; an op that traps has then trapped before.
+fn has_one_result(op: Op) -> bool {
+    let info = op.info();
+    let only_traps = info.may_trap && info.memory == Memory::None && !info.convergent;
+    op == Op::Phi || op.is_pure() || only_traps
+}
+
+/// Working memory of the pass.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Numbering {
+    table: Table,
+    states: States,
+    known: Known,
+}
+
+// ----- the table -----
+
+const EMPTY: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    hash: u32,
+    inst: u32,
+    block: Block,
+    version: u32,
+}
+
+/// The computations seen, in open addressing. An entry whose block does not dominate the current
+/// one never will again, and may be replaced.
+#[derive(Clone, Default, Debug)]
+struct Table {
+    entries: Vec<Entry>,
+}
+
+impl Table {
+    fn start(&mut self, insts: usize) {
+        let empty = Entry { hash: 0, inst: EMPTY, block: Block(0), version: 0 };
+        refill(&mut self.entries, (insts * 2).next_power_of_two().max(16), empty);
+    }
+
+    /// The equal instruction that dominates `i`; otherwise `i` is remembered.
+    fn find_or_insert(
+        &mut self,
+        f: &MpirFn,
+        i: Inst,
+        block: Block,
+        version: u32,
+        dom: &Dominators,
+    ) -> Option<Inst> {
+        let hash = hash(f, i, block, version);
+        let mask = self.entries.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let entry = &mut self.entries[at];
+            let new = Entry { hash, inst: i.0, block, version };
+            if entry.inst == EMPTY {
+                *entry = new;
+                return None;
+            }
+            let leader = Inst(entry.inst);
+            if entry.hash == hash
+                && entry.version == version
+                && are_equal(f, leader, entry.block, i, block)
+            {
+                if dom.dominates(entry.block, block) {
+                    return Some(leader);
+                }
+                *entry = new;
+                return None;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+fn hash(f: &MpirFn, i: Inst, block: Block, version: u32) -> u32 {
+    let inst = f.inst(i);
+    let mut h = FxHasher::default();
+    h.write_u32(inst.op as u32 | (inst.flags.0 as u32) << 8);
+    h.write_u32(inst.ty.0);
+    h.write_u32(version);
+    if inst.op == Op::Phi {
+        h.write_u32(block.0);
+    } else {
+        h.write_u64(inst.imm);
+    }
+    match *f.args(i) {
+        [x, y, ref rest @ ..] if is_commutative(inst.op) => {
+            h.write_u32(x.0.min(y.0));
+            h.write_u32(x.0.max(y.0));
+            rest.iter().for_each(|v| h.write_u32(v.0));
+        }
+        ref args => args.iter().for_each(|v| h.write_u32(v.0)),
+    }
+    // The upper bits are the well mixed ones.
+    (h.finish() >> 32) as u32 ^ h.finish() as u32
+}
+
+fn are_equal(f: &MpirFn, a: Inst, block_a: Block, b: Inst, block_b: Block) -> bool {
+    let (x, y) = (f.inst(a), f.inst(b));
+    if (x.op, x.flags, x.ty) != (y.op, y.flags, y.ty) {
+        return false;
+    }
+    if x.op == Op::Phi {
+        return block_a == block_b && f.phi_arms(a).eq(f.phi_arms(b));
+    }
+    let swapped = || match (f.args(a), f.args(b)) {
+        ([a0, a1, ra @ ..], [b0, b1, rb @ ..]) => a0 == b1 && a1 == b0 && ra == rb,
+        _ => false,
+    };
+    x.imm == y.imm && (f.args(a) == f.args(b) || is_commutative(x.op) && swapped())
+}
+
+// ----- states of memory -----
+
+/// Numbers for the content of each memory class. Classes that are never written stay at 0.
+#[derive(Clone, Default, Debug)]
+struct States {
+    classes: usize,
+    written: ClassSet,
+    written_in_loop: Vec<ClassSet>,
+    is_reducible: bool,
+    /// By class.
+    now: Vec<u32>,
+    /// By block and class: the state behind a block.
+    behind: Vec<u32>,
+    next: u32,
+}
+
+impl States {
+    fn start(&mut self, f: &MpirFn, cfg: &Cfg, loops: &Loops, memory: &MemoryClasses) {
+        self.classes = memory.count();
+        self.written = ClassSet::NONE;
+        self.is_reducible = loops.is_reducible();
+        self.next = 1;
+        refill(&mut self.now, self.classes, 0);
+        refill(&mut self.written_in_loop, loops.ids().len(), ClassSet::NONE);
+        for &b in cfg.rpo() {
+            let block = f.block(b).insts.iter();
+            let writes =
+                block.map(|&i| memory.effects(f, i).writes).fold(ClassSet::NONE, ClassSet::union);
+            self.written = self.written.union(writes);
+            if let Some(l) = loops.innermost(b) {
+                let all = &mut self.written_in_loop[l.index()];
+                *all = all.union(writes);
+            }
+        }
+        for l in loops.ids().rev() {
+            if let Some(outer) = loops.parent(l) {
+                let writes = self.written_in_loop[l.index()];
+                let all = &mut self.written_in_loop[outer.index()];
+                *all = all.union(writes);
+            }
+        }
+        if self.classes < 64 {
+            self.written.0 &= (1 << self.classes) - 1;
+        }
+        let cells = if self.written.is_empty() { 0 } else { f.blocks.len() * self.classes };
+        refill(&mut self.behind, cells, 0);
+    }
+
+    fn enter(&mut self, cfg: &Cfg, loops: &Loops, b: Block) {
+        let of_loop = loops.innermost(b).filter(|&l| loops.header(l) == b);
+        for class in self.written.iter() {
+            let mut state = None;
+            let mut differ = of_loop
+                .is_some_and(|l| self.written_in_loop[l.index()].intersects(ClassSet(1 << class)));
+            for &p in cfg.preds(b).iter().filter(|&&p| cfg.is_reachable(p)) {
+                if cfg.is_retreating(p, b) {
+                    differ |= !self.is_reducible;
+                } else {
+                    let behind = self.behind[p.index() * self.classes + class];
+                    differ |= *state.get_or_insert(behind) != behind;
+                }
+            }
+            self.now[class] = match state {
+                Some(state) if !differ => state,
+                _ => self.fresh(),
+            };
+        }
+    }
+
+    fn leave(&mut self, b: Block) {
+        for class in self.written.iter() {
+            self.behind[b.index() * self.classes + class] = self.now[class];
+        }
+    }
+
+    fn write(&mut self, classes: ClassSet) {
+        for class in ClassSet(classes.0 & self.written.0).iter() {
+            self.now[class] = self.fresh();
+        }
+    }
+
+    fn fresh(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    /// The state of a single class; `None` when the memory is not known.
+    fn version(&self, class: ClassSet) -> Option<u32> {
+        (class.0.count_ones() == 1).then(|| self.now[class.0.trailing_zeros() as usize])
+    }
+}
+
+// ----- what branches prove -----
+
+/// Values that are known constants in the blocks below the current ones in the dominator tree.
+#[derive(Clone, Default, Debug)]
+struct Known {
+    constant: Vec<u32>,
+    /// What was learnt, newest last: the value, and what was known of it before.
+    learnt: Vec<(Value, u32)>,
+    scopes: Vec<(Block, usize)>,
+}
+
+impl Known {
+    fn start(&mut self, f: &MpirFn) {
+        refill(&mut self.constant, f.locals.len(), EMPTY);
+        self.learnt.clear();
+        self.scopes.clear();
+    }
+
+    fn enter(&mut self, f: &mut MpirFn, guards: &Guards, dom: &Dominators, b: Block) {
+        while let Some(&(from, first)) = self.scopes.last()
+            && !dom.dominates(from, b)
+        {
+            for (v, before) in self.learnt.drain(first..).rev() {
+                self.constant[v.index()] = before;
+            }
+            self.scopes.pop();
+        }
+        let first = self.learnt.len();
+        for guard in guards.of(b) {
+            if guard.predicate.relation != Relation::Eq || f.as_const(guard.left).is_some() {
+                continue;
+            }
+            let ty = f.ty(guard.left);
+            let bits = match guard.right {
+                Bound::Bits(bits) => Some(bits),
+                Bound::Value(v) => f.as_bits(v),
+            };
+            if let Some(bits) = bits.filter(|_| PrimType::from_id(ty).is_some()) {
+                let constant = f.const_bits(ty, bits);
+                let slot = &mut self.constant[guard.left.index()];
+                self.learnt.push((guard.left, std::mem::replace(slot, constant.0)));
+            }
+        }
+        if self.learnt.len() > first {
+            self.scopes.push((b, first));
+        }
+    }
+
+    fn get(&self, v: Value) -> Value {
+        match self.constant.get(v.index()) {
+            Some(&c) if c != EMPTY => Value(c),
+            _ => v,
+        }
+    }
+
+    fn resolve_args(&self, f: &mut MpirFn, i: Inst) -> bool {
+        let mut changed = false;
+        if !self.scopes.is_empty() {
+            for v in f.args_mut(i) {
+                let known = self.get(*v);
+                changed |= known != *v;
+                *v = known;
+            }
+        }
+        changed
+    }
+}
