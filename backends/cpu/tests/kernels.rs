@@ -362,3 +362,69 @@ bb4:
     q.extend([7, 0, 0, 0]);
     run(text, [1, 1, 1], [32, 1, 1], &[u32s(&[0; 8]), f32s(&[0.5]), p], &q);
 }
+
+#[test]
+fn lanes_with_borders_gathers_and_masks() {
+    // Interior guard that wraps at x = 0, a vertical neighbour, a gathered element, 8-bit
+    // elements, a select on a varying condition and a uniform loop with a varying phi.
+    let text = "
+gpu fn t.@blur(%x: gpu.TBuffer<f32>, %o: gpu.TBuffer<f32>, %b: gpu.TBuffer<u8>, %w: u32, %h: u32) workgroup(16, 2, 1) {
+bb0:
+  %gx: u32 = gpu.global_id dim=0
+  %gy: u32 = gpu.global_id dim=1
+  %lx: u32 = i.sub %gx, u32 1
+  %ly: u32 = i.sub %gy, u32 1
+  %w2: u32 = i.sub %w, u32 2
+  %h2: u32 = i.sub %h, u32 2
+  %cx: bool = icmp.ult %lx, %w2
+  %cy: bool = icmp.ugt %h2, %ly
+  %c: bool = i.and %cy, %cx
+  cbr %c, bb1, bb4
+bb1:
+  %row: u32 = i.mul %gy, %w
+  %at: u32 = i.add %row, %gx
+  %mid: f32 = gpu.buffer_load [unchecked] %x, %at
+  br bb2
+bb2:
+  %k: u32 = phi [bb1: u32 0], [bb2: %k2]
+  %acc: f32 = phi [bb1: %mid], [bb2: %acc2]
+  %off: u32 = i.add %lx, %k
+  %i: u32 = i.add %row, %off
+  %v: f32 = gpu.buffer_load [unchecked] %x, %i
+  %v2: f32 = f.mul %v, f32 0x3f000000
+  %acc2: f32 = f.add %acc, %v2
+  %k2: u32 = i.add %k, u32 1
+  %more: bool = icmp.ult %k2, u32 3
+  cbr %more, bb2, bb3
+bb3:
+  %sq: u32 = i.mul %gx, %gx
+  %m: u32 = i.and %sq, u32 15
+  %g: f32 = gpu.buffer_load [unchecked] %x, %m
+  %byte: u8 = gpu.buffer_load [unchecked] %b, %at
+  %byte2: u8 = i.mul %byte, u8 3
+  gpu.buffer_store [unchecked] %b, %at, %byte2
+  %bf: f32 = cast %byte2
+  %odd: u32 = i.and %gx, u32 1
+  %is: bool = icmp.eq %odd, u32 1
+  %big: bool = fcmp.ogt %acc2, %g
+  %both: bool = i.xor %is, %big
+  %sel: f32 = select %both, %acc2, %bf
+  %root: f32 = f.sqrt %sel
+  %cut: f32 = f.min %root, f32 0x41200000
+  %n: i32 = cast %cut
+  %nf: f32 = cast %n
+  %sum: f32 = f.add %nf, %root
+  gpu.buffer_store [unchecked] %o, %at, %sum
+  br bb4
+bb4:
+  ret
+}
+";
+    let (w, h) = (29u32, 7u32);
+    let x: Vec<f32> = (0..w * h).map(|i| (i * 37 % 101) as f32 - 20.5).collect();
+    let bytes: Vec<u8> = (0..w * h).map(|i| (i * 11) as u8).collect();
+    let len = bytes.len() as u64;
+    let scalars = [w.to_le_bytes(), h.to_le_bytes()].concat();
+    let zeros = vec![0.0; (w * h) as usize];
+    run(text, [2, 4, 1], [16, 2, 1], &[f32s(&x), f32s(&zeros), (bytes, len)], &scalars);
+}

@@ -55,7 +55,11 @@ impl Emitter<'_, '_, '_> {
     fn param(&mut self, n: u32, prim: PrimType) -> ir::Value {
         match &self.layout.params[n as usize] {
             ParamLayout::Buffer(p) => self.launch.buffers[p.index as usize].data,
-            ParamLayout::Scalar { offset, .. } => self.load_scalar(*offset, prim),
+            ParamLayout::Scalar { .. } => match self.launch.scalar_args[n as usize] {
+                Some(v) => v,
+                // Aggregates are read leaf by leaf.
+                None => constant(&mut self.b, prim, 0),
+            },
         }
     }
 
@@ -192,27 +196,44 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    /// The address of a leaf of an element. Accesses are unchecked here.
+    /// Bytes between elements of a buffer or an array.
+    pub(crate) fn element_stride(&self, array: Value) -> u32 {
+        self.module.types.stride(self.element(array)).max(1)
+    }
+
     fn address(&mut self, array: Value, index: Value, leaf: u32) -> ir::Value {
+        let base = self.value(array);
+        let at = self.value(index);
+        self.element_address(base, array, at, self.f.ty(index), leaf)
+    }
+
+    /// The address of a leaf of element `at`, which has type `index_ty`. Accesses are unchecked
+    /// here.
+    pub(crate) fn element_address(
+        &mut self,
+        base: ir::Value,
+        array: Value,
+        at: ir::Value,
+        index_ty: TypeId,
+        leaf: u32,
+    ) -> ir::Value {
         let elem = self.element(array);
-        let stride = self.module.types.stride(elem).max(1);
+        let stride = self.element_stride(array);
         let offset = match self.module.types.is_aggregate(elem) {
             true => self.module.types.leaves(elem).get(leaf as usize).map_or(0, |l| l.offset),
             false => 0,
         };
-        let base = self.value(array);
-        let p = self.prim(index);
-        let index = self.value(index);
+        let p = prim_of(self.module, index_ty);
         let index = match (p.bit_width(), p.is_signed()) {
-            (64, _) => index,
-            (_, true) => self.b.ins().sextend(types::I64, index),
-            (_, false) => self.b.ins().uextend(types::I64, index),
+            (64, _) => at,
+            (_, true) => self.b.ins().sextend(types::I64, at),
+            (_, false) => self.b.ins().uextend(types::I64, at),
         };
-        let at = match stride.is_power_of_two() {
+        let bytes = match stride.is_power_of_two() {
             true => self.b.ins().ishl_imm_u(index, stride.trailing_zeros() as i64),
             false => self.b.ins().imul_imm_s(index, stride as i64),
         };
-        let address = self.b.ins().iadd(base, at);
+        let address = self.b.ins().iadd(base, bytes);
         if offset == 0 { address } else { self.b.ins().iadd_imm_s(address, offset as i64) }
     }
 

@@ -4,6 +4,9 @@
 use super::carried::{Carried, Carry};
 use super::memory::Memory;
 use super::regions::{RegionId, RegionPlan};
+use super::vector::guard::{Guard, Part};
+use super::vector::vary::{self, Vary};
+use super::vector::{LANES, Vector};
 use crate::jit::Code;
 use crate::pure::{clif_type, constant};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -35,6 +38,10 @@ pub(crate) struct BufferArg {
 pub(crate) struct Launch {
     pub(crate) buffers: Vec<BufferArg>,
     pub(crate) scalars: ir::Value,
+    /// The arguments that are one scalar, by parameter.
+    pub(crate) scalar_args: Vec<Option<ir::Value>>,
+    /// Whether no buffer is so long that a 32-bit index could wrap between neighbours.
+    pub(crate) lanes_ok: ir::Value,
     pub(crate) grid: [ir::Value; 3],
     pub(crate) block: [ir::Value; 3],
     pub(crate) invocations: ir::Value,
@@ -118,7 +125,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         };
         let scalar_vars = variables();
         let entry_vars = variables();
-        let launch = load_launch(&mut b, entry, layout, &memory);
+        let launch = load_launch(&mut b, entry, module, layout, &memory);
         let leave = b.create_block();
         Emitter {
             module,
@@ -267,26 +274,180 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
 
     /// The loops over the invocations of the workgroup around one region. Ends in the block behind.
     fn invocations(&mut self) {
-        let [tx, ty, tz] = self.counters.thread;
+        let [_, ty, tz] = self.counters.thread;
         let zero = self.b.ins().iconst(types::I32, 0);
-        let zero64 = self.b.ins().iconst(types::I64, 0);
-        self.b.def_var(self.counters.linear, zero64);
+        let region = &self.plan.regions[self.region.0 as usize];
+        let vary = Vary::new(self.f, region, self.carried);
+        let guard = Guard::find(self.f, &self.module.types, self.plan, region, self.carried, &vary);
+        let in_lanes = vary::is_eligible(self.f, self.plan, region, &vary, &guard);
         let z = self.loop_start(tz, zero, self.launch.block[2]);
         let y = self.loop_start(ty, zero, self.launch.block[1]);
-        let x = self.loop_start(tx, zero, self.launch.block[0]);
-        self.leave = x.latch;
-        self.region_body();
-        self.b.switch_to_block(x.latch);
-        let linear = self.b.use_var(self.counters.linear);
-        let linear = self.b.ins().iadd_imm_s(linear, 1);
-        self.b.def_var(self.counters.linear, linear);
-        self.loop_step(&x);
+        self.row(&vary, &guard, in_lanes);
         self.b.ins().jump(y.latch, &[]);
         self.b.switch_to_block(y.latch);
         self.loop_step(&y);
         self.b.ins().jump(z.latch, &[]);
         self.b.switch_to_block(z.latch);
         self.loop_step(&z);
+    }
+
+    /// The invocations of one row in x: those that the guard lets through, in lanes first.
+    fn row(&mut self, vary: &Vary, guard: &Guard, in_lanes: bool) {
+        let tx = self.counters.thread[0];
+        let row = self.row_start();
+        let range = self.active_range(guard);
+        self.b.def_var(tx, range.from);
+        if in_lanes {
+            let (head, body, done) =
+                (self.b.create_block(), self.b.create_block(), self.b.create_block());
+            let latch = self.b.create_block();
+            let none = self.b.ins().iconst(types::I32, 0);
+            let exact = self.b.ins().select(self.launch.lanes_ok, range.to, none);
+            let end = self.b.ins().select(range.exact, exact, none);
+            self.b.ins().jump(head, &[]);
+            self.b.switch_to_block(head);
+            let x = self.b.use_var(tx);
+            // `x + LANES` cannot wrap: a workgroup is far smaller.
+            let last = self.b.ins().iadd_imm_s(x, LANES as i64);
+            let more = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, last, end);
+            self.b.ins().brif(more, body, &[], done, &[]);
+            self.b.switch_to_block(body);
+            self.set_linear(row);
+            self.leave = latch;
+            let mut lanes = Vector::new(self, vary, guard);
+            lanes.region(self);
+            self.b.switch_to_block(latch);
+            let x = self.b.use_var(tx);
+            let x = self.b.ins().iadd_imm_s(x, LANES as i64);
+            self.b.def_var(tx, x);
+            self.b.ins().jump(head, &[]);
+            self.b.switch_to_block(done);
+        }
+        let (head, body, latch, done) = (
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+        );
+        self.b.ins().jump(head, &[]);
+        self.b.switch_to_block(head);
+        let x = self.b.use_var(tx);
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, x, range.to);
+        self.b.ins().brif(more, body, &[], done, &[]);
+        self.b.switch_to_block(body);
+        self.set_linear(row);
+        self.leave = latch;
+        self.region_body();
+        self.b.switch_to_block(latch);
+        let x = self.b.use_var(tx);
+        let x = self.b.ins().iadd_imm_s(x, 1);
+        self.b.def_var(tx, x);
+        self.b.ins().jump(head, &[]);
+        self.b.switch_to_block(done);
+    }
+
+    /// The linear position of the first invocation of the row.
+    fn row_start(&mut self) -> ir::Value {
+        let [_, ty, tz] = self.counters.thread.map(|v| self.b.use_var(v));
+        let rows = self.b.ins().imul(tz, self.launch.block[1]);
+        let rows = self.b.ins().iadd(rows, ty);
+        let start = self.b.ins().imul(rows, self.launch.block[0]);
+        self.b.ins().uextend(types::I64, start)
+    }
+
+    fn set_linear(&mut self, row: ir::Value) {
+        let x = self.b.use_var(self.counters.thread[0]);
+        let x = self.b.ins().uextend(types::I64, x);
+        let linear = self.b.ins().iadd(row, x);
+        self.b.def_var(self.counters.linear, linear);
+    }
+
+    /// The positions in x that meet the guard of the region.
+    fn active_range(&mut self, guard: &Guard) -> Range {
+        let tx = self.counters.thread[0];
+        let zero32 = self.b.ins().iconst(types::I32, 0);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        let all32 = self.launch.block[0];
+        let all = self.b.ins().uextend(types::I64, all32);
+        let (mut from, mut to) = (zero, all);
+        let mut exact = self.b.ins().iconst(types::I8, 1);
+        if guard.parts.is_empty() {
+            return Range { from: zero32, to: all32, exact };
+        }
+        // Guards are evaluated for the first invocation of the row.
+        self.b.def_var(tx, zero32);
+        self.forget_values();
+        for &part in &guard.parts {
+            let (index, bound, below) = match part {
+                Part::Same(cond) => {
+                    let cond = self.evaluate(cond);
+                    to = self.b.ins().select(cond, to, zero);
+                    continue;
+                }
+                Part::Below { index, bound } => (index, bound, true),
+                Part::AtLeast { index, bound } => (index, bound, false),
+            };
+            let (index, bound) = (self.evaluate(index), self.evaluate(bound));
+            let index = self.b.ins().uextend(types::I64, index);
+            let bound = self.b.ins().uextend(types::I64, bound);
+            // Without wrapping, invocation x has index `index + x`.
+            let last = self.b.ins().iadd(index, all);
+            let space = self.b.ins().iconst(types::I64, 1 << 32);
+            let no_wrap = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, last, space);
+            let gap = self.b.ins().isub(bound, index);
+            let gap = self.b.ins().smax(gap, zero);
+            let gap = self.b.ins().smin(gap, all);
+            if below {
+                // From a start just below zero the index wraps once: `x - 2 < n` at x = 0. The
+                // invocations in front of the wrap are too large for any bound below the start.
+                let skip = self.b.ins().isub(space, index);
+                let skip = self.b.ins().smin(skip, all);
+                let behind = self.b.ins().iadd(skip, bound);
+                let behind = self.b.ins().smin(behind, all);
+                let in_front = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, bound, index);
+                let known = self.b.ins().bor(no_wrap, in_front);
+                exact = self.b.ins().band(exact, known);
+                let start = self.b.ins().select(no_wrap, zero, skip);
+                let end = self.b.ins().select(no_wrap, gap, behind);
+                from = self.b.ins().smax(from, start);
+                to = self.b.ins().smin(to, end);
+            } else {
+                exact = self.b.ins().band(exact, no_wrap);
+                from = self.b.ins().smax(from, gap);
+            }
+        }
+        self.forget_values();
+        let to = self.b.ins().smax(to, from);
+        let (from, to) =
+            (self.b.ins().select(exact, from, zero), self.b.ins().select(exact, to, all));
+        let from = self.b.ins().ireduce(types::I32, from);
+        let to = self.b.ins().ireduce(types::I32, to);
+        Range { from, to, exact }
+    }
+
+    fn forget_values(&mut self) {
+        for v in self.touched.drain(..) {
+            self.values[v.index()] = None;
+        }
+    }
+
+    /// A pure expression, computed here.
+    fn evaluate(&mut self, v: Value) -> ir::Value {
+        if self.values[v.index()].is_none()
+            && let ValueDef::Inst(i) = self.f.def(v)
+        {
+            if let Carry::Scalar(n) = self.carried.get(v) {
+                return self.b.use_var(self.scalar_vars[n as usize]);
+            }
+            for n in 0..self.f.args(i).len() {
+                let arg = self.f.arg(i, n);
+                self.evaluate(arg);
+            }
+            if let Some(value) = self.inst(i) {
+                self.set(v, value);
+            }
+        }
+        self.value(v)
     }
 
     /// Starts a loop that runs at least once and leaves the builder in its body.
@@ -313,9 +474,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
     fn region_body(&mut self) {
         let plan = self.plan;
         let region = &plan.regions[self.region.0 as usize];
-        for v in self.touched.drain(..) {
-            self.values[v.index()] = None;
-        }
+        self.forget_values();
         for &b in &region.blocks {
             self.blocks[b.index()] = Some(self.b.create_block());
         }
@@ -534,6 +693,13 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
     }
 }
 
+/// Invocations of a row: positions `from .. to`, and whether all of them meet the guard.
+struct Range {
+    from: ir::Value,
+    to: ir::Value,
+    exact: ir::Value,
+}
+
 /// A loop under construction.
 pub(crate) struct Loop {
     var: Variable,
@@ -551,6 +717,7 @@ pub(crate) fn prim_of(module: &Module, ty: magpie_types::TypeId) -> PrimType {
 fn load_launch(
     b: &mut FunctionBuilder,
     entry: ir::Block,
+    module: &Module,
     layout: &KernelLayout,
     memory: &Memory,
 ) -> Launch {
@@ -566,7 +733,7 @@ fn load_launch(
         |base: usize| [0, 4, 8].map(|o| b.ins().load(types::I32, flags, launch, at(base + o)));
     let grid = three(offset_of!(HostLaunch, grid));
     let block = three(offset_of!(HostLaunch, block));
-    let args = layout
+    let args: Vec<BufferArg> = layout
         .params
         .iter()
         .filter(|p| matches!(p, ParamLayout::Buffer(_)))
@@ -589,10 +756,37 @@ fn load_launch(
             }
         })
         .collect();
+    let scalar_args = layout
+        .params
+        .iter()
+        .map(|p| match *p {
+            ParamLayout::Scalar { offset, ty, .. } if !module.types.is_aggregate(ty) => {
+                let ty = clif_type(prim_of(module, ty));
+                Some(b.ins().load(ty, flags, scalars, offset as i32))
+            }
+            ParamLayout::Scalar { .. } | ParamLayout::Buffer(_) => None,
+        })
+        .collect();
+    let mut lanes_ok = b.ins().iconst(types::I8, 1);
+    for arg in &args {
+        let most = b.ins().iconst(types::I64, u32::MAX as i64 + 1 - LANES as i64);
+        let short = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, arg.len, most);
+        lanes_ok = b.ins().band(lanes_ok, short);
+    }
     let xy = b.ins().imul(block[0], block[1]);
     let xyz = b.ins().imul(xy, block[2]);
     let invocations = b.ins().uextend(types::I64, xyz);
     let shared = memory.shared_bytes.next_multiple_of(64);
     let frame = b.ins().iadd_imm_s(scratch, shared as i64);
-    Launch { buffers: args, scalars, grid, block, invocations, scratch, frame }
+    Launch {
+        buffers: args,
+        scalars,
+        scalar_args,
+        lanes_ok,
+        grid,
+        block,
+        invocations,
+        scratch,
+        frame,
+    }
 }

@@ -9,6 +9,7 @@ mod carried;
 mod emit;
 mod memory;
 mod regions;
+mod vector;
 
 use crate::jit::{Code, Executable, JitError};
 use crate::runtime::Runtime;

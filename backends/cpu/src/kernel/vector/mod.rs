@@ -1,0 +1,17 @@
+//! Regions for several invocations at once: [`LANES`] neighbours in x run as one.
+//!
+//! Values that differ between the lanes are 128-bit vectors where the type has 32 bits, and one
+//! scalar a lane elsewhere; values that are the same stay scalar ([`lanes`]). A region is eligible
+//! when its branches do not depend on x ([`vary`]), apart from guards such as `x < n` at its start,
+//! which become bounds of the invocation loop ([`guard`]). Invocations of a region are unordered,
+//! so running them side by side changes nothing that a kernel may rely on.
+
+mod body;
+pub(crate) mod guard;
+mod lanes;
+pub(crate) mod vary;
+
+pub(crate) use body::Vector;
+
+/// Invocations that run as one.
+pub(crate) const LANES: u32 = 4;

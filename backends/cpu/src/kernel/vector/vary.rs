@@ -1,0 +1,112 @@
+//! Which values of a region differ between neighbours in x, and whether the region can run in
+//! lanes.
+
+use super::super::carried::{Carried, Carry};
+use super::super::regions::{Region, RegionPlan};
+use super::guard::Guard;
+use magpie_mpir::{Inst, MpirFn, Op, Value, ValueDef};
+
+/// Larger regions are not worth a second copy.
+const MAX_INSTS: usize = 4000;
+
+/// For each value, whether it differs between lanes.
+pub(crate) struct Vary {
+    vary: Vec<bool>,
+}
+
+impl Vary {
+    pub(crate) fn get(&self, v: Value) -> bool {
+        self.vary[v.index()]
+    }
+
+    /// Finds what varies in a region. Phis start as the same and change when an arm varies.
+    pub(crate) fn new(f: &MpirFn, region: &Region, carried: &Carried) -> Vary {
+        let mut s = Vary { vary: vec![false; f.locals.len()] };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &b in &region.blocks {
+                for &i in &f.block(b).insts {
+                    let data = f.inst(i);
+                    let Some(v) = data.result() else { continue };
+                    if s.vary[v.index()] {
+                        continue;
+                    }
+                    let varies = match data.op {
+                        Op::GpuThreadId | Op::GpuGlobalId => data.dim() == 0,
+                        Op::Phi => {
+                            let entered =
+                                region.leader == b && matches!(carried.get(v), Carry::Frame(_));
+                            entered || f.phi_arms(i).any(|(_, a)| s.operand(f, a, carried))
+                        }
+                        _ => f.args(i).iter().any(|&a| s.operand(f, a, carried)),
+                    };
+                    if varies {
+                        s.vary[v.index()] = true;
+                        changed = true;
+                    }
+                }
+            }
+        }
+        s
+    }
+
+    /// Whether an operand varies; values of other regions are judged by how they arrive.
+    fn operand(&mut self, f: &MpirFn, v: Value, carried: &Carried) -> bool {
+        if self.vary[v.index()] {
+            return true;
+        }
+        let ValueDef::Inst(i) = f.def(v) else { return false };
+        let varies = match carried.get(v) {
+            Carry::Frame(_) => true,
+            Carry::Again => self.expression(f, i, carried),
+            Carry::No | Carry::Scalar(_) => false,
+        };
+        self.vary[v.index()] |= varies;
+        varies
+    }
+
+    fn expression(&mut self, f: &MpirFn, i: Inst, carried: &Carried) -> bool {
+        match f.inst(i).op {
+            Op::GpuThreadId | Op::GpuGlobalId => f.inst(i).dim() == 0,
+            _ => (0..f.args(i).len()).any(|n| self.operand(f, f.arg(i, n), carried)),
+        }
+    }
+}
+
+/// Whether a region can run in lanes.
+pub(crate) fn is_eligible(
+    f: &MpirFn,
+    plan: &RegionPlan,
+    region: &Region,
+    vary: &Vary,
+    guard: &Guard,
+) -> bool {
+    let insts: usize = region.blocks.iter().map(|&b| f.block(b).insts.len()).sum();
+    if plan.per_invocation || insts > MAX_INSTS {
+        return false;
+    }
+    let varies = region.blocks.iter().flat_map(|&b| &f.block(b).insts);
+    let any = varies.clone().any(|&i| f.inst(i).result().is_some_and(|v| vary.get(v)));
+    any && varies.clone().all(|&i| runs_in_lanes(f.inst(i).op))
+        && region
+            .blocks
+            .iter()
+            .all(|&b| guard.holds(b) || f.block(b).term.operand().is_none_or(|v| !vary.get(v)))
+}
+
+/// Whether neighbours may execute the op side by side.
+fn runs_in_lanes(op: Op) -> bool {
+    use magpie_mpir::Memory;
+    match op {
+        Op::GpuBufferLoad
+        | Op::GpuBufferStore
+        | Op::GpuLeafLoad
+        | Op::GpuLeafStore
+        | Op::GpuBufferLen
+        | Op::GpuShared
+        | Op::Phi => true,
+        Op::GpuLocal | Op::GpuPrint => false,
+        op => op.info().memory == Memory::None && !op.info().convergent && !op.info().may_trap,
+    }
+}
