@@ -123,6 +123,10 @@ impl Builder {
             return known;
         }
         let id = if shape.lanes == 1 {
+            // Types of 64 bits need their capability even where they are only loaded and stored.
+            if let Some(c) = shape.scalar.capability().filter(|_| shape.scalar.width() == 64) {
+                self.capability(c);
+            }
             let id = self.id();
             match shape.scalar {
                 Scalar::Bool => self.globals.op(Op::TypeBool, &[id]),

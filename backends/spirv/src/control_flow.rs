@@ -106,19 +106,25 @@ impl Emitter<'_> {
 
     fn emit_insts(&mut self, block: Block) -> Emit {
         let label = self.label(block);
-        // The first block starts with the variables and the prologue; see `Emitter::finish`.
-        if block.index() != 0 {
-            self.body.op(Spv::Label, &[label]);
+        if block.index() == 0 {
+            // Its head is the variables and the prologue; see `Emitter::module`.
+            self.here = label;
+        } else {
+            self.begin_block(label);
         }
-        self.reset_line();
         let f = self.f;
-        f.block(block).insts.iter().try_for_each(|&i| {
+        for &i in &f.block(block).insts {
             self.note_line(f.inst(i).span);
             match f.inst(i).op {
-                Op::Phi => self.emit_phi(i),
-                _ => self.emit_inst(i),
+                Op::Phi => self.emit_phi(i)?,
+                _ => self.emit_inst(i)?,
             }
-        })
+        }
+        if let Some(exit) = self.split_exit(block) {
+            self.body.op(Spv::Branch, &[exit]);
+            self.begin_block(exit);
+        }
+        Ok(())
     }
 
     fn emit_phi(&mut self, i: Inst) -> Emit {
@@ -129,7 +135,7 @@ impl Emitter<'_> {
         let mut words = Vec::with_capacity(2 + 2 * f.args(i).len());
         words.extend([ty, id]);
         for (pred, v) in f.phi_arms(i) {
-            words.extend([self.value(v)?, self.label(pred)]);
+            words.extend([self.value(v)?, self.exit_label(pred)]);
         }
         self.body.op_iter(Spv::Phi, words);
         Ok(())

@@ -44,6 +44,10 @@ pub(crate) struct Emitter<'a> {
     values: Vec<Id>,
     /// By block: its label, or 0.
     labels: Vec<Id>,
+    /// By block: the label of the last of several SPIR-V blocks it becomes, or 0.
+    exits: Vec<Id>,
+    /// The label of the SPIR-V block under construction.
+    pub(crate) here: Id,
 }
 
 impl<'a> Emitter<'a> {
@@ -70,6 +74,8 @@ impl<'a> Emitter<'a> {
             needs: DeviceFeatures::default(),
             values: vec![0; f.locals.len()],
             labels: vec![0; f.blocks.len()],
+            exits: vec![0; f.blocks.len()],
+            here: 0,
         }
     }
 
@@ -110,6 +116,29 @@ impl<'a> Emitter<'a> {
             *label = self.b.id();
         }
         *label
+    }
+
+    /// Announces that a block becomes several SPIR-V blocks; the last one begins behind its last
+    /// instruction.
+    pub(crate) fn split_block(&mut self, block: Block) {
+        self.exits[block.index()] = self.b.id();
+    }
+
+    /// The label of the last SPIR-V block of a block that becomes several.
+    pub(crate) fn split_exit(&self, block: Block) -> Option<Id> {
+        Some(self.exits[block.index()]).filter(|&id| id != 0)
+    }
+
+    /// The label that the terminator of a block belongs to.
+    pub(crate) fn exit_label(&mut self, block: Block) -> Id {
+        self.split_exit(block).unwrap_or_else(|| self.label(block))
+    }
+
+    /// Begins a SPIR-V block.
+    pub(crate) fn begin_block(&mut self, label: Id) {
+        self.here = label;
+        self.body.op(Op::Label, &[label]);
+        self.reset_line();
     }
 
     /// The id of a value: a constant, a parameter, a result, or the id a result will have.

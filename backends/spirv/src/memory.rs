@@ -5,8 +5,8 @@ use crate::builder::Id;
 use crate::emitter::{Emit, Emitter};
 use crate::types::{Scalar, Shape};
 use magpie_mpir::{Inst, Op as Mpir, Value};
-use magpie_types::kernel::{BufferParam, ParamLayout};
-use magpie_types::{TypeId, TypeKind};
+use magpie_types::kernel::{BufferParam, DeviceFeatures, ParamLayout};
+use magpie_types::{PrimType, TypeId, TypeKind};
 use spirv::{Capability, Decoration, Op, StorageClass};
 
 /// The objects of a kernel.
@@ -14,7 +14,7 @@ use spirv::{Capability, Decoration, Op, StorageClass};
 pub(crate) struct Memory {
     /// By the number that [`Emitter::object_index`] gives.
     objects: Vec<Object>,
-    /// Objects with float elements that are exchanged or compared as bits.
+    /// Objects whose float elements are kept as integers for the sake of atomic operations.
     bitwise: Vec<Value>,
 }
 
@@ -84,15 +84,47 @@ impl Emitter<'_> {
     fn survey(&mut self) -> bool {
         let f = self.f;
         let mut has_barrier = false;
-        for &i in f.blocks.iter().flat_map(|b| &b.insts) {
-            let op = f.inst(i).op;
-            has_barrier |= op == Mpir::GpuBarrier;
-            // SPIR-V compares integers only, and exchanges floats only on some devices.
-            if matches!(op, Mpir::GpuAtomicCas | Mpir::GpuAtomicExchange) {
-                self.memory.bitwise.extend(f.args(i).first());
+        for block in f.block_ids() {
+            for &i in &f.block(block).insts {
+                let op = f.inst(i).op;
+                has_barrier |= op == Mpir::GpuBarrier;
+                if op.info().memory == magpie_mpir::Memory::Atomic && self.is_bitwise(i) {
+                    self.memory.bitwise.extend(f.args(i).first());
+                }
+            }
+        }
+        // What is bits for one operation is bits for all of them, and those that compute become
+        // loops.
+        for block in f.block_ids() {
+            let insts = &f.block(block).insts;
+            if insts.iter().any(|&i| self.is_atomic_loop(i)) {
+                self.split_block(block);
             }
         }
         has_barrier
+    }
+
+    /// Whether an atomic operation on floats has to work on their bits on this device.
+    fn is_bitwise(&self, i: Inst) -> bool {
+        let inst = self.f.inst(i);
+        let is_extremum = matches!(inst.op, Mpir::GpuAtomicMin | Mpir::GpuAtomicMax);
+        let native = match self.types.prim(inst.ty) {
+            Some(PrimType::F32) if is_extremum => DeviceFeatures::ATOMIC_FLOAT32_MINMAX,
+            Some(PrimType::F32) => DeviceFeatures::ATOMIC_FLOAT32_ADD,
+            Some(PrimType::F64) if !is_extremum => DeviceFeatures::ATOMIC_FLOAT64_ADD,
+            prim => return prim.is_some_and(PrimType::is_float),
+        };
+        !self.features.contains(native)
+    }
+
+    /// Whether an instruction becomes a loop around a compare-and-swap.
+    pub(crate) fn is_atomic_loop(&self, i: Inst) -> bool {
+        let inst = self.f.inst(i);
+        matches!(
+            inst.op,
+            Mpir::GpuAtomicAdd | Mpir::GpuAtomicSub | Mpir::GpuAtomicMin | Mpir::GpuAtomicMax
+        ) && self.types.prim(inst.ty).is_some_and(PrimType::is_float)
+            && self.f.args(i).first().is_some_and(|object| self.memory.bitwise.contains(object))
     }
 
     fn declare_buffer(&mut self, value: Value, buffer: &BufferParam) -> Emit<Id> {

@@ -63,27 +63,39 @@ impl Emitter<'_> {
     /// Smaller or larger. The functions of `GLSL.std.450` handle NaN but say nothing about the
     /// order of the two zeros: equal operands are joined bit by bit, so that a minimum has the sign
     /// bit that either has and a maximum the one that both have.
-    pub(super) fn float_extremum(&mut self, i: Inst, fast: Glsl, total: Glsl, join: Op) -> Emit {
+    pub(super) fn float_extremum(&mut self, i: Inst, fast: Glsl, exact: (Glsl, Op)) -> Emit {
         let flags = self.f.inst(i).flags;
         if flags.contains(Flags::NNAN.union(Flags::NSZ)) {
             return self.float_function(i, fast);
         }
         if flags.contains(Flags::NSZ) {
-            return self.float_function(i, total);
+            return self.float_function(i, exact.0);
         }
         let shape = self.float_shape(i)?;
+        let operands = self.operands(i)?;
+        let extremum = self.emit_float_extremum(shape, operands, exact);
+        let ty = self.b.shape(shape);
+        self.set_result(i, ty, extremum);
+        Ok(())
+    }
+
+    /// As [`Emitter::float_extremum`], without freedoms.
+    pub(super) fn emit_float_extremum(
+        &mut self,
+        shape: Shape,
+        operands: [Id; 2],
+        (total, join): (Glsl, Op),
+    ) -> Id {
         self.used_float(shape);
-        let [a, b] = self.operands(i)?;
-        let (ty, id) = (self.b.shape(shape), self.result(i));
+        let ty = self.b.shape(shape);
         let bits_ty = self.b.shape(shape.of(Scalar::int(shape.scalar.width())));
         let bool_ty = self.b.shape(shape.of(Scalar::Bool));
-        let chosen = self.emit_ext(total, ty, &[a, b]);
-        let bits = [a, b].map(|v| self.emit(Op::Bitcast, bits_ty, &[v]));
+        let chosen = self.emit_ext(total, ty, &operands);
+        let bits = operands.map(|v| self.emit(Op::Bitcast, bits_ty, &[v]));
         let joined = self.emit(join, bits_ty, &bits);
         let joined = self.emit(Op::Bitcast, ty, &[joined]);
-        let equal = self.emit(Op::FOrdEqual, bool_ty, &[a, b]);
-        self.body.value(Op::Select, ty, id, &[equal, joined, chosen]);
-        Ok(())
+        let equal = self.emit(Op::FOrdEqual, bool_ty, &operands);
+        self.emit(Op::Select, ty, &[equal, joined, chosen])
     }
 
     /// A function of which `GLSL.std.450` promises an accuracy only, and only for f32. Operands of

@@ -57,8 +57,8 @@ impl Emitter<'_> {
             Op::FRem => self.float_binary(i, Spv::FRem),
             Op::FNeg => self.float_negate(i),
             Op::FAbs => self.float_function(i, Glsl::FAbs),
-            Op::FMin => self.float_extremum(i, Glsl::FMin, Glsl::NMin, Spv::BitwiseOr),
-            Op::FMax => self.float_extremum(i, Glsl::FMax, Glsl::NMax, Spv::BitwiseAnd),
+            Op::FMin => self.float_extremum(i, Glsl::FMin, (Glsl::NMin, Spv::BitwiseOr)),
+            Op::FMax => self.float_extremum(i, Glsl::FMax, (Glsl::NMax, Spv::BitwiseAnd)),
             Op::FFma => self.float_function(i, Glsl::Fma),
             Op::FSqrt => self.float_function(i, Glsl::Sqrt),
             Op::FFloor => self.float_function(i, Glsl::Floor),
@@ -146,16 +146,20 @@ impl Emitter<'_> {
 
             Op::GpuAtomicAdd => self.atomic_add(i, false),
             Op::GpuAtomicSub => self.atomic_add(i, true),
-            Op::GpuAtomicMin => {
-                self.atomic_extremum(i, [Spv::AtomicSMin, Spv::AtomicUMin, Spv::AtomicFMinEXT])
-            }
-            Op::GpuAtomicMax => {
-                self.atomic_extremum(i, [Spv::AtomicSMax, Spv::AtomicUMax, Spv::AtomicFMaxEXT])
-            }
-            Op::GpuAtomicAnd => self.atomic_int(i, Spv::AtomicAnd),
-            Op::GpuAtomicOr => self.atomic_int(i, Spv::AtomicOr),
-            Op::GpuAtomicXor => self.atomic_int(i, Spv::AtomicXor),
-            Op::GpuAtomicExchange => self.atomic_int(i, Spv::AtomicExchange),
+            Op::GpuAtomicMin => self.atomic_extremum(
+                i,
+                [Spv::AtomicSMin, Spv::AtomicUMin, Spv::AtomicFMinEXT],
+                (Glsl::NMin, Spv::BitwiseOr),
+            ),
+            Op::GpuAtomicMax => self.atomic_extremum(
+                i,
+                [Spv::AtomicSMax, Spv::AtomicUMax, Spv::AtomicFMaxEXT],
+                (Glsl::NMax, Spv::BitwiseAnd),
+            ),
+            Op::GpuAtomicAnd => self.atomic_bits(i, Spv::AtomicAnd),
+            Op::GpuAtomicOr => self.atomic_bits(i, Spv::AtomicOr),
+            Op::GpuAtomicXor => self.atomic_bits(i, Spv::AtomicXor),
+            Op::GpuAtomicExchange => self.atomic_bits(i, Spv::AtomicExchange),
             Op::GpuAtomicCas => self.atomic_cas(i),
 
             Op::GpuSubgroupSize => self.subgroup_builtin(i, BuiltIn::SubgroupSize),
