@@ -31,17 +31,24 @@ fn read_text(path: &str) -> Result<String, String> {
     })
 }
 
-/// Writes a whole file: complete, or the old file stays.
+/// [`write_whole`] with an error that names the file.
 pub(crate) fn write(path: &str, content: &[u8]) -> Result<(), String> {
+    write_whole(Path::new(path), content).map_err(|why| format!("cannot write {path:?}: {why}"))
+}
+
+/// Writes a whole file: complete, or the old file stays.
+///
+/// # Errors
+/// Why not.
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
     // A write to a symbolic link goes to the file behind it.
     let resolved = fs::canonicalize(path);
-    let target = resolved.as_deref().unwrap_or(Path::new(path));
-    let written = match fs::metadata(target) {
+    let target = resolved.as_deref().unwrap_or(path);
+    match fs::metadata(target) {
         Ok(old) => overwrite(target, &old, content),
         Err(error) if error.kind() == ErrorKind::NotFound => replace(target, None, content),
         Err(error) => Err(reason(&error)),
-    };
-    written.map_err(|why| format!("cannot write {path:?}: {why}"))
+    }
 }
 
 /// Gives an existing file new content, if it may be written to.
