@@ -132,16 +132,23 @@ runtime_functions! {
     StrBytes = "mp_rt_str_bytes"(s: Ptr, info: Ptr) -> Value(Ptr);
     /// Decimal text to a number, or an owned `Str` that says why not.
     StrParseI64 = "mp_rt_str_parse_i64"(s: Ptr) -> StatusOut(I64);
+    /// Decimal text of an unsigned number.
     StrParseU64 = "mp_rt_str_parse_u64"(s: Ptr) -> StatusOut(I64);
+    /// Decimal text of a number, with or without exponent, `inf` or `NaN`.
     StrParseF64 = "mp_rt_str_parse_f64"(s: Ptr) -> StatusOut(F64);
+    /// `true` or `false`.
     StrParseBool = "mp_rt_str_parse_bool"(s: Ptr) -> StatusOut(Bool);
     /// An empty builder.
     SbNew = "mp_rt_sb_new"() -> Value(Ptr);
+    /// Appends a text.
     SbAppendStr = "mp_rt_sb_append_str"(b: Ptr, s: Ptr) -> Void;
+    /// Appends decimal digits, with a sign when negative.
     SbAppendI64 = "mp_rt_sb_append_i64"(b: Ptr, v: I64) -> Void;
+    /// Appends decimal digits.
     SbAppendU64 = "mp_rt_sb_append_u64"(b: Ptr, v: I64) -> Void;
     /// Shortest digits that read back, as Rust's `{}` prints.
     SbAppendF64 = "mp_rt_sb_append_f64"(b: Ptr, v: F64) -> Void;
+    /// Appends `true` or `false`.
     SbAppendBool = "mp_rt_sb_append_bool"(b: Ptr, v: Bool) -> Void;
     /// The text so far; consumes the builder.
     SbBuild = "mp_rt_sb_build"(b: Ptr) -> Value(Ptr);
@@ -162,8 +169,9 @@ runtime_functions! {
     /// `int32_t (*)(const void*, const void*)` (negative, zero, positive).
     ArrSort = "mp_rt_arr_sort"(arr: Ptr, ord: I64) -> Void;
 
-    // Maps: insertion-ordered. `key` and `value` are type infos; `hash` and `eq` are a
-    // [`ScalarClass`] below 64 or addresses of `uint64_t (*)(const void*)` and the `eq` above.
+    // Maps: insertion-ordered.
+    /// An empty map. `key` and `value` are type infos; `hash` is a [`ScalarClass`] below 64, else
+    /// the address of `uint64_t (*)(const void*)`, and `eq` as for arrays.
     MapNew = "mp_rt_map_new"(key: Ptr, value: Ptr, hash: I64, eq: I64) -> Value(Ptr);
     /// Moves key and value in; a replaced value (and the new, equal key) is released.
     MapSet = "mp_rt_map_set"(map: Ptr, key: Ptr, value: Ptr) -> Void;
@@ -171,9 +179,11 @@ runtime_functions! {
     MapGet = "mp_rt_map_get"(map: Ptr, key: Ptr) -> Value(Ptr);
     /// Moves the value out. The key is borrowed.
     MapDelete = "mp_rt_map_delete"(map: Ptr, key: Ptr) -> Maybe;
+    /// Number of entries.
     MapLen = "mp_rt_map_len"(map: Ptr) -> Value(I64);
     /// A new array in insertion order, handles retained.
     MapKeys = "mp_rt_map_keys"(map: Ptr) -> Value(Ptr);
+    /// A new array in insertion order of the keys, handles retained.
     MapValues = "mp_rt_map_values"(map: Ptr) -> Value(Ptr);
 
     // Callables: an object whose payload is a code address (8 bytes) and then the captures.
@@ -182,64 +192,100 @@ runtime_functions! {
     CallableNew = "mp_rt_callable_new"(info: Ptr, code: Ptr) -> Value(Ptr);
 
     // std.io, std.time, std.os, std.fs.
+    /// Writes a text to standard output.
     Print = "mp_rt_print"(s: Ptr) -> Void;
+    /// Writes a line to standard output.
     Println = "mp_rt_println"(s: Ptr) -> Void;
+    /// Writes a line to standard error, after all that was printed before.
     Eprintln = "mp_rt_eprintln"(s: Ptr) -> Void;
+    /// Writes a number on a line.
     PrintlnI64 = "mp_rt_println_i64"(v: I64) -> Void;
+    /// Writes a number on a line.
     PrintlnU64 = "mp_rt_println_u64"(v: I64) -> Void;
+    /// Writes a number on a line, as Rust's `{}` prints.
     PrintlnF64 = "mp_rt_println_f64"(v: F64) -> Void;
+    /// Writes `true` or `false` on a line.
     PrintlnBool = "mp_rt_println_bool"(v: Bool) -> Void;
     /// One line without its end; empty at the end of input.
     Readln = "mp_rt_readln"() -> Value(Ptr);
     /// Nanoseconds of a monotonic clock.
     NowNs = "mp_rt_now_ns"() -> Value(I64);
+    /// Sleeps; what was printed before appears before.
     SleepMs = "mp_rt_sleep_ms"(ms: I64) -> Void;
     /// Program arguments, without the program's own name; `info` describes `Str`.
     OsArgs = "mp_rt_os_args"(info: Ptr) -> Value(Ptr);
+    /// The value of an environment variable as a `Str`.
     OsEnvVar = "mp_rt_os_env_var"(name: Ptr) -> Maybe;
     /// Flushes and ends the process.
     OsExit = "mp_rt_os_exit"(code: I32) -> Never;
+    /// The path of the working directory.
     OsCwd = "mp_rt_os_cwd"() -> Value(Ptr);
     /// A whole file as `Array<u8>`; the error is a `Str`. `info` describes `u8`.
     FsReadBytes = "mp_rt_fs_read_bytes"(path: Ptr, info: Ptr) -> StatusOut(Ptr);
     /// Writes a whole file: complete, or the old file stays.
     FsWriteBytes = "mp_rt_fs_write_bytes"(path: Ptr, data: Ptr) -> Status;
+    /// A whole file as a `Str`; not valid UTF-8 is an error.
     FsReadText = "mp_rt_fs_read_text"(path: Ptr) -> StatusOut(Ptr);
+    /// Like `mp_rt_fs_write_bytes`, of a text.
     FsWriteText = "mp_rt_fs_write_text"(path: Ptr, text: Ptr) -> Status;
     /// FNV-1a of the bytes.
     HashStr = "mp_rt_hash_str"(s: Ptr) -> Value(I64);
+    /// FNV-1a of the eight bytes, lowest first.
     HashI64 = "mp_rt_hash_i64"(v: I64) -> Value(I64);
 
     // Elementary functions that no back end has as an instruction.
+    /// A [`MathFn`] of `x`, or of `x` and `y`.
     MathF64 = "mp_rt_math_f64"(op: I32, x: F64, y: F64) -> Value(F64);
+    /// The same, rounded once to `float`.
     MathF32 = "mp_rt_math_f32"(op: I32, x: F32, y: F32) -> Value(F32);
 
     // GPU (GPU specification, appendix B and the base ABI). Errors are `gpu.TError`.
+    /// Makes the runtime ready; a program that uses devices calls it first.
     GpuInit = "mp_rt_gpu_init"() -> Void;
+    /// A `gpu.TError`; `kind` is a tag of `gpu.ErrorKind`, the texts are C strings and copied.
     GpuErrorNew = "mp_rt_gpu_error_new"(kind: I32, backend: Ptr, message: Ptr, code: I32) -> Value(Ptr);
+    /// The tag of `gpu.ErrorKind`.
     GpuErrorKind = "mp_rt_gpu_error_kind"(err: Ptr) -> Value(I32);
+    /// What happened, an owned `Str`.
     GpuErrorMessage = "mp_rt_gpu_error_message"(err: Ptr) -> Value(Ptr);
+    /// The back-end word, an owned `Str`.
     GpuErrorBackend = "mp_rt_gpu_error_backend"(err: Ptr) -> Value(Ptr);
+    /// The driver's own code, or 0.
     GpuErrorCode = "mp_rt_gpu_error_code"(err: Ptr) -> Value(I32);
+    /// Number of devices; one that several back ends reach counts once.
     GpuDeviceCount = "mp_rt_gpu_device_count_unified"() -> Value(I32);
+    /// The device that programs run on unless they choose.
     GpuDeviceDefault = "mp_rt_gpu_device_default_unified"() -> StatusOut(Ptr);
+    /// The device of a number below the count.
     GpuDeviceByIndex = "mp_rt_gpu_device_by_index"(idx: I32) -> StatusOut(Ptr);
+    /// The name that the driver gives, an owned `Str`.
     GpuDeviceName = "mp_rt_gpu_device_name"(dev: Ptr) -> Value(Ptr);
-    /// The C form has `out_arr` and `out_err`; on error the compiler's code yields an empty array.
+    /// An `Array<Str>` of back-end words. In the language this cannot fail: on error the compiler's
+    /// code yields an empty array.
     GpuDeviceBackends = "mp_rt_gpu_device_backends"(dev: Ptr) -> StatusOut(Ptr);
+    /// Most invocations of a workgroup.
     GpuDeviceMaxWorkgroupSize = "mp_rt_gpu_device_max_workgroup_size"(dev: Ptr) -> Value(I32);
+    /// Most bytes of shared memory of a workgroup.
     GpuDeviceMaxSharedBytes = "mp_rt_gpu_device_max_shared_bytes"(dev: Ptr) -> Value(I32);
+    /// Most buffer parameters of a kernel.
     GpuDeviceMaxBuffers = "mp_rt_gpu_device_max_buffers"(dev: Ptr) -> Value(I32);
+    /// Invocations of a subgroup.
     GpuDeviceWarpSize = "mp_rt_gpu_device_warp_size"(dev: Ptr) -> Value(I32);
+    /// Device memory in bytes.
     GpuDeviceMemoryTotal = "mp_rt_gpu_device_memory_total"(dev: Ptr) -> Value(I64);
+    /// Device memory that is free now, in bytes.
     GpuDeviceMemoryAvailable = "mp_rt_gpu_device_memory_available"(dev: Ptr) -> Value(I64);
+    /// Waits until all work of the device is done.
     GpuDeviceSync = "mp_rt_gpu_device_sync"(dev: Ptr) -> Status;
     /// Zero-filled.
     GpuBufferNew = "mp_rt_gpu_buffer_new_hinted"(dev: Ptr, elem_type_id: I32, elem_size: I32, len: I64, usage_flags: I32, hint: I32) -> StatusOut(Ptr);
+    /// A buffer with the elements of an array.
     GpuBufferFromArray = "mp_rt_gpu_buffer_from_array"(dev: Ptr, arr: Ptr, elem_type_id: I32, usage_flags: I32) -> StatusOut(Ptr);
     /// `info` describes the element.
     GpuBufferToArray = "mp_rt_gpu_buffer_to_array"(buf: Ptr, info: Ptr) -> StatusOut(Ptr);
+    /// Number of elements.
     GpuBufferLen = "mp_rt_gpu_buffer_len"(buf: Ptr) -> Value(I64);
+    /// Copies all elements of `src` to the first elements of `dst`.
     GpuBufferCopy = "mp_rt_gpu_buffer_copy"(src: Ptr, dst: Ptr) -> Status;
     /// Copies all of `src` to elements `offset ..` of the buffer.
     GpuBufferWrite = "mp_rt_gpu_buffer_write"(buf: Ptr, offset: I64, src: Ptr) -> Status;
@@ -247,19 +293,29 @@ runtime_functions! {
     GpuBufferRead = "mp_rt_gpu_buffer_read"(buf: Ptr, offset: I64, len: I64, info: Ptr) -> StatusOut(Ptr);
     /// `args`: 8 bytes a buffer (handles, in order of the buffer parameters), then the scalar block.
     GpuLaunchSync = "mp_rt_gpu_launch_sync"(dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;
-    /// Like the above; runs on the CPU device when the device given cannot run the kernel.
+    /// Like `mp_rt_gpu_launch_sync`; runs on the CPU device when the device given cannot run the kernel.
     GpuLaunchSyncFallback = "mp_rt_gpu_launch_sync_fallback"(dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;
+    /// Like `mp_rt_gpu_launch_sync`, without waiting; gives a fence.
     GpuLaunchAsync = "mp_rt_gpu_launch_async"(dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> StatusOut(Ptr);
+    /// Whether the launch was done within the time.
     GpuFenceWait = "mp_rt_gpu_fence_wait"(fence: Ptr, timeout_ms: I64) -> StatusOut(Bool);
+    /// Starts a profiling session on a device.
     GpuProfileBegin = "mp_rt_gpu_profile_begin"(dev: Ptr) -> StatusOut(Ptr);
     /// Consumes the session, also on failure.
     GpuProfileEnd = "mp_rt_gpu_profile_end"(session: Ptr) -> StatusOut(Ptr);
+    /// Starts a named region.
     GpuProfileMarkBegin = "mp_rt_gpu_profile_mark_begin"(session: Ptr, name: Ptr) -> Status;
+    /// Ends a named region.
     GpuProfileMarkEnd = "mp_rt_gpu_profile_mark_end"(session: Ptr, name: Ptr) -> Status;
+    /// Writes an `Array<gpu.TProfileEvent>` as a Chrome trace.
     GpuProfileExportChrome = "mp_rt_gpu_profile_export_chrome"(events: Ptr, path: Ptr) -> Status;
+    /// An `Array<Str>` of the hardware counters that a session can read.
     GpuProfileAvailableCounters = "mp_rt_gpu_profile_available_counters"(dev: Ptr) -> StatusOut(Ptr);
+    /// Chooses the counters, an `Array<Str>`, that the session records.
     GpuProfileEnableCounters = "mp_rt_gpu_profile_enable_counters"(session: Ptr, counters: Ptr) -> Status;
+    /// A `Map<Str, f64>` of the chosen counters.
     GpuProfileReadCounters = "mp_rt_gpu_profile_read_counters"(session: Ptr) -> StatusOut(Ptr);
+    /// A `gpu.TMemoryStats` of the device.
     GpuProfileMemoryStats = "mp_rt_gpu_profile_memory_stats"(dev: Ptr) -> StatusOut(Ptr);
     /// `gpu.profile.@launch_profiled`: a launch recorded in the session.
     GpuProfileLaunch = "mp_rt_gpu_profile_launch"(session: Ptr, dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;

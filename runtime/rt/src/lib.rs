@@ -17,6 +17,7 @@ mod element;
 pub mod fs;
 pub mod gpu;
 pub mod gpu_error;
+pub mod header;
 pub mod io;
 mod live;
 pub mod map;

@@ -19,6 +19,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy)]
 pub(crate) struct CTypeInfo {
     /// The machine type; `None` for `void`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "compared with the table in tests"))]
     pub(crate) abi: Option<AbiType>,
     /// The type in C text.
     pub(crate) name: fn() -> String,
