@@ -33,6 +33,9 @@ fn read_text(path: &str) -> Result<String, String> {
 
 /// [`write_whole`] with an error that names the file.
 pub(crate) fn write(path: &str, content: &[u8]) -> Result<(), String> {
+    if path.ends_with(std::path::is_separator) {
+        return Err(format!("cannot write {path:?}: it names a folder"));
+    }
     write_whole(Path::new(path), content).map_err(|why| format!("cannot write {path:?}: {why}"))
 }
 
@@ -77,9 +80,10 @@ fn replace(target: &Path, permissions: Option<Permissions>, content: &[u8]) -> R
     };
     let Some(name) = target.file_name() else { return Err("it is not a file name".to_string()) };
     // Few file systems take names of more than 255 bytes.
-    let prefix: String = name.to_string_lossy().chars().take(40).collect();
+    let name: String = name.to_string_lossy().chars().take(40).collect();
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".tmp");
+    let prefix = format!("{name}.tmp");
+    builder.prefix(&prefix);
     #[cfg(unix)]
     let mode: Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     #[cfg(unix)] // The system takes away what the user's mask forbids.
@@ -262,6 +266,7 @@ mod tests {
             (write(&inside_file, b"").unwrap_err(), "Not a directory"),
             (write("nul\0", b"").unwrap_err(), "NUL byte"),
             (write("", b"").unwrap_err(), "it is not a file name"),
+            (write(&format!("{below}/"), b"").unwrap_err(), "it names a folder"),
         ];
         for (message, end) in cases {
             assert!(message.starts_with("cannot "), "{message}");
