@@ -9,6 +9,7 @@ use crate::typeinfo::{self, MpRtTypeInfo};
 use magpie_types::abi::object_layout;
 use magpie_types::fixed;
 use std::alloc::Layout;
+use std::io;
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
@@ -116,6 +117,51 @@ pub fn try_from_bytes(
     // SAFETY: the new memory has the bytes of `len` whole elements, at most as many as given.
     unsafe { data.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), layout.size()) };
     wrap(elem, len, len, data)
+}
+
+/// An array of all that `input` gives, which is expected to be `expected` bytes. `elem` describes
+/// elements of one byte.
+///
+/// # Errors
+/// Those of `input`, and [`io::ErrorKind::OutOfMemory`].
+pub(crate) fn read_from(
+    elem: &'static MpRtTypeInfo,
+    expected: usize,
+    input: &mut impl io::Read,
+) -> io::Result<*mut MpRtHeader> {
+    debug_assert_eq!(elem.stride(), 1);
+    let no_memory = |error: AllocError| io::Error::new(io::ErrorKind::OutOfMemory, error);
+    // With room for one byte more, a read finds the end before the array would have to grow.
+    let obj = try_new_zeroed(elem, expected.saturating_add(1)).map_err(no_memory)?;
+    // SAFETY: the array is new and nobody else has it.
+    let array = unsafe { object::payload_mut::<MpRtArray>(obj) };
+    let mut filled = 0;
+    let end = loop {
+        if filled == array.len() {
+            if let Err(error) = array.grow() {
+                break Err(no_memory(error));
+            }
+            let room = array.cap as usize - filled;
+            // SAFETY: the bytes up to the capacity belong to the array.
+            unsafe { array.at(filled).write_bytes(0, room) };
+            array.len = array.cap;
+        }
+        let room = array.len() - filled;
+        // SAFETY: all bytes up to the length are written.
+        let room = unsafe { std::slice::from_raw_parts_mut(array.at(filled), room) };
+        match input.read(room) {
+            Ok(0) => break Ok(obj),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
+        }
+    };
+    array.len = filled as u64;
+    if end.is_err() {
+        // SAFETY: the array is not given away.
+        unsafe { object::release(obj) };
+    }
+    end
 }
 
 /// An `Array<Str>` of the given texts.

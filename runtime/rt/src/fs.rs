@@ -20,12 +20,23 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-fn read(path: &str) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("cannot read {path:?}: {}", reason(&error)))
+fn cannot_read(path: &str, error: &io::Error) -> String {
+    format!("cannot read {path:?}: {}", reason(error))
+}
+
+/// A whole file as an array of bytes, which `info` describes.
+fn read_bytes(path: &str, info: &'static MpRtTypeInfo) -> Result<*mut MpRtHeader, String> {
+    let read = || {
+        let mut file = File::open(path)?;
+        let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        array::read_from(info, size, &mut file)
+    };
+    read().map_err(|error| cannot_read(path, &error))
 }
 
 fn read_text(path: &str) -> Result<String, String> {
-    String::from_utf8(read(path)?).map_err(|error| {
+    let bytes = fs::read(path).map_err(|error| cannot_read(path, &error))?;
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         format!("cannot read {path:?} as text: byte {at} is not valid UTF-8")
     })
@@ -123,11 +134,7 @@ pub unsafe extern "C" fn mp_rt_fs_read_bytes(
 ) -> i32 {
     // SAFETY: forwarded from the caller.
     guarded(|| unsafe {
-        let path = as_str(path);
-        let array = read(path).and_then(|bytes| {
-            array::try_from_bytes(&*info, &bytes)
-                .map_err(|error| format!("cannot read {path:?}: {error}"))
-        });
+        let array = read_bytes(as_str(path), &*info);
         status::value(array, ptr::null_mut(), out, out_err)
     })
 }
@@ -259,6 +266,7 @@ mod tests {
         let inside_file = text(folder.path().join("latin1/out"));
         let cases = [
             (read_text(&here).unwrap_err(), "Is a directory"),
+            (read_bytes(&here, &typeinfo::U8).unwrap_err(), "Is a directory"),
             (read_text(&latin1).unwrap_err(), "as text: byte 2 is not valid UTF-8"),
             (read_text("nul\0").unwrap_err(), "NUL byte"),
             (write(&here, b"").unwrap_err(), "it is a folder"),
@@ -273,6 +281,44 @@ mod tests {
             assert!(message.contains(end), "{message}");
         }
         assert_eq!(names_in(folder.path()), ["latin1"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn files_are_read_to_their_end_whatever_their_size_says() {
+        without_leaks(|| {
+            // The system says that these have no bytes.
+            let expected = fs::read("/proc/self/maps").unwrap();
+            assert!(expected.len() > 1000);
+            let array = read_bytes("/proc/self/maps", &typeinfo::U8).unwrap();
+            // SAFETY: the array is live until its release.
+            unsafe {
+                let lines = array::bytes(array).split(|&byte| byte == b'\n').count();
+                assert!(lines > 10);
+                object::release(array);
+            }
+            let empty = read_bytes("/dev/null", &typeinfo::U8).unwrap();
+            // SAFETY: as above.
+            unsafe {
+                assert_eq!(array::len(empty), 0);
+                object::release(empty);
+            }
+        });
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_too_large_for_memory_is_an_error() {
+        without_leaks(|| {
+            let folder = folder();
+            let path = text(folder.path().join("sparse"));
+            File::create(&path).unwrap().set_len(1 << 43).unwrap();
+            for message in
+                [read_bytes(&path, &typeinfo::U8).unwrap_err(), read_text(&path).unwrap_err()]
+            {
+                assert!(message.contains("out of memory"), "{message}");
+            }
+        });
     }
 
     #[test]
