@@ -26,11 +26,11 @@ impl Scalar {
 
     /// The scalar that carries values of a primitive type.
     ///
-    /// bf16 is carried as its bits: arithmetic on it has been legalised away. `None` for `unit`
-    /// and the 128-bit integers.
+    /// bf16 is carried as its bits: arithmetic on it has been legalised away. `None` for the
+    /// types that kernels do not have.
     pub(crate) fn of(p: PrimType) -> Option<Scalar> {
         Some(match p {
-            PrimType::Bool | PrimType::U1 => Scalar::Bool,
+            PrimType::Bool => Scalar::Bool,
             PrimType::I8 | PrimType::U8 => Scalar::Int8,
             PrimType::I16 | PrimType::U16 | PrimType::Bf16 => Scalar::Int16,
             PrimType::I32 | PrimType::U32 => Scalar::Int32,
@@ -38,7 +38,7 @@ impl Scalar {
             PrimType::F16 => Scalar::Float16,
             PrimType::F32 => Scalar::Float32,
             PrimType::F64 => Scalar::Float64,
-            PrimType::Unit | PrimType::I128 | PrimType::U128 => return None,
+            PrimType::Unit | PrimType::U1 | PrimType::I128 | PrimType::U128 => return None,
         })
     }
 
@@ -106,7 +106,6 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) const BOOL: Shape = Shape::one(Scalar::Bool);
     pub(crate) const U32: Shape = Shape::one(Scalar::Int32);
-    pub(crate) const F32: Shape = Shape::one(Scalar::Float32);
 
     pub(crate) const fn one(scalar: Scalar) -> Shape {
         Shape { scalar, lanes: 1 }
@@ -118,7 +117,7 @@ impl Shape {
     }
 
     /// The shape that carries a type, with the primitive type of its lanes. `None` for types that
-    /// no SPIR-V value has: handles, aggregates, 128-bit integers.
+    /// no SPIR-V value has, such as aggregates.
     pub(crate) fn of_type(types: &TypeCtx, ty: TypeId) -> Option<(Shape, PrimType)> {
         let (prim, lanes) = match types.kind(ty) {
             TypeKind::Prim(p) => (p, 1),

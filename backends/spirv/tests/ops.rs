@@ -25,9 +25,9 @@ const RULES: LayoutRules = LayoutRules {
 /// Invocations of a run.
 const N: usize = 4096;
 
-const TYPES: [PrimType; 14] = {
+const TYPES: [PrimType; 13] = {
     use PrimType::*;
-    [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64, Bf16, U1]
+    [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64, Bf16]
 };
 
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,8 @@
 //! Conversions from float to integer come here legalised: the value lies inside the result type.
 //! So do those with two roundings in hardware: integer and f64 to f16, and everything with bf16.
 
-use crate::builder::Id;
 use crate::emitter::{Emit, Emitter};
-use crate::types::{Scalar, Shape};
+use crate::types::Scalar;
 use magpie_mpir::Inst;
 use magpie_types::PrimType;
 use spirv::Op;
@@ -22,13 +21,10 @@ impl Emitter<'_> {
         let converted = match (kind(from.scalar), kind(to.scalar)) {
             (Kind::Bool, Kind::Bool) => value,
             (Kind::Bool, Kind::Int | Kind::Float) => self.bool_to_number(value, to),
-            (Kind::Int, Kind::Bool) if to_prim == PrimType::U1 => {
-                // The lowest bit.
-                let (ty, one) = (self.b.shape(from), self.b.constant(from, 1));
-                let bit = self.emit(Op::BitwiseAnd, ty, &[value, one]);
-                self.is_not_zero(bit, from)
+            (Kind::Int, Kind::Bool) => {
+                let (ty, zero) = (self.b.shape(to), self.b.constant(from, 0));
+                self.emit(Op::INotEqual, ty, &[value, zero])
             }
-            (Kind::Int, Kind::Bool) => self.is_not_zero(value, from),
             (Kind::Int, Kind::Int) if from.scalar == to.scalar => value,
             (Kind::Int, Kind::Int) => {
                 let ty = self.b.storage_shape(to);
@@ -58,12 +54,6 @@ impl Emitter<'_> {
         let ty = self.b.storage_shape(to);
         self.set_result(i, ty, converted);
         Ok(())
-    }
-
-    fn is_not_zero(&mut self, value: Id, shape: Shape) -> Id {
-        let ty = self.b.shape(shape.of(Scalar::Bool));
-        let zero = self.b.constant(shape, 0);
-        self.emit(Op::INotEqual, ty, &[value, zero])
     }
 
     /// The same bits as another type.
