@@ -541,7 +541,7 @@ mod tests {
     fn rows_carry_their_documentation() {
         assert_eq!(RtFn::StrConcat.doc(), "Consumes both.");
         assert_eq!(RtFn::PanicBuiltin.doc().lines().count(), 2);
-        assert_eq!(RtFn::SbAppendStr.doc(), "");
+        assert!(RtFn::ALL.iter().all(|f| !f.doc().is_empty()));
     }
 
     #[test]
