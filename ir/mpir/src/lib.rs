@@ -17,6 +17,7 @@ mod ids;
 mod module;
 mod module_eq;
 mod op;
+pub mod ownership;
 mod parse;
 pub mod passes;
 mod print;

@@ -191,7 +191,8 @@ pub enum Consumes {
     First,
     /// Operand 1 only.
     Second,
-    /// As the callee or the runtime function declares.
+    /// As the callee, the callable's signature or the runtime function declares:
+    /// [`crate::ownership::consumes`].
     Callee,
 }
 
@@ -440,7 +441,7 @@ ops! {
     // Calls.
     Call "call" Own, Func, Any, traps, Both, Callee, "Calls a function of the module.";
     RtCall "rt.call" Own, Rt, Any, traps, Host, Callee, "Calls a runtime function with language values. Its parameters `info`, `elem_type_id` and `elem_size` are no operands: they follow from the result type.";
-    CallIndirect "call.indirect" Own, None, Any, traps, Host, Rest, "Calls callable operand 0 with the other operands.";
+    CallIndirect "call.indirect" Own, None, Any, traps, Host, Callee, "Calls callable operand 0 with the other operands.";
     CallableCapture "callable.capture" Own, Func, Any, pure, Host, All, "A callable with bound parameters: bit i of the high half is set when parameter i is bound.";
     Panic "panic" Own, None, Any, traps, Host, None, "Ends the program with a message.";
 

@@ -3,7 +3,9 @@
 //! makes of a text (`; test: pass NAME`, the result behind `; after:`).
 
 use magpie_diag::{Diagnostic, FileId, SourceMap};
-use magpie_mpir::{Stage, parse_with_own_places, verify_module};
+use magpie_mpir::{
+    Module, Stage, parse, parse_with_own_places, passes, print_module, verify_module,
+};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -67,4 +69,40 @@ fn reading() {
 #[test]
 fn verifying() {
     files("verify").iter().for_each(|path| check(path));
+}
+
+const AFTER: &str = "; after:\n";
+
+/// Runs the passes that the text names and compares with the text behind `; after:`.
+fn pass(path: &Path) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (before, expected) = text.split_once(AFTER).unwrap_or((&text, ""));
+    let directive = before.lines().find_map(|l| l.strip_prefix("; test: pass ")).unwrap();
+    let mut m = parse(before, FileId(0)).unwrap_or_else(|e| panic!("{}: {e:#?}", path.display()));
+    let verify = |m: &Module, when: &str| {
+        if let Err(errors) = verify_module(m, Stage::Core) {
+            let text = print_module(m);
+            panic!("{} {when}: {}\n{text}", path.display(), errors[0].message);
+        }
+    };
+    verify(&m, "before");
+    for name in directive.split(',') {
+        match name.trim() {
+            "lower_arc" => _ = passes::lower_arc(&mut m),
+            name => panic!("{}: pass {name}", path.display()),
+        }
+        verify(&m, name);
+    }
+    m.fns.iter_mut().for_each(|f| f.compact(|_| true));
+    let after = print_module(&m);
+    if std::env::var_os("MAGPIE_UPDATE").is_some() {
+        std::fs::write(path, format!("{}\n\n{AFTER}{after}", before.trim_end())).unwrap();
+    } else {
+        assert_eq!(after, expected, "{}; MAGPIE_UPDATE=1 accepts it", path.display());
+    }
+}
+
+#[test]
+fn lower_arc() {
+    files("lower_arc").iter().for_each(|path| pass(path));
 }

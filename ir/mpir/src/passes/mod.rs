@@ -1,5 +1,5 @@
 //! Transformations of functions: one file and one public function each. A pass returns whether it
-//! changed something. The list of passes in order is [`pipeline`].
+//! changed something. [`Pipeline`] runs them in order.
 //!
 //! The optimisation passes work on device functions and on lowered host functions; they leave
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership.
@@ -8,13 +8,32 @@ mod context;
 mod dce;
 mod fold;
 mod gvn;
+mod inline_calls;
+mod insert_preheaders;
+mod licm;
+mod lower_arc;
+mod lower_bounds_checks;
+mod lower_structs;
+mod lower_vectors;
+mod parts;
+mod pipeline;
 mod replacements;
 mod sccp;
 mod simplify_cfg;
+mod unroll;
 
 pub use context::PassContext;
 pub use dce::dce;
 pub use fold::fold;
 pub use gvn::gvn;
+pub use inline_calls::{MAX_KERNEL_SIZE, inline_calls};
+pub use lower_arc::lower_arc;
+pub use insert_preheaders::insert_preheaders;
+pub use licm::licm;
+pub use lower_bounds_checks::{IndexWidth, lower_bounds_checks};
+pub use lower_structs::lower_structs;
+pub use lower_vectors::lower_vectors;
 pub use sccp::sccp;
+pub use pipeline::Pipeline;
 pub use simplify_cfg::simplify_cfg;
+pub use unroll::unroll;

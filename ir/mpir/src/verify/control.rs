@@ -2,8 +2,9 @@
 
 use super::{Check, Fault, Stage, Verifier};
 use crate::analysis::Cfg;
+use crate::ownership::is_view;
 use crate::{Block, Domain, Inst, Op, Terminator, Value, print_type};
-use magpie_types::{RefMode, TypeCtx, TypeId, TypeKind, fixed};
+use magpie_types::{TypeId, TypeKind, fixed};
 use rustc_hash::FxHashSet;
 
 impl Verifier<'_> {
@@ -196,9 +197,4 @@ impl Verifier<'_> {
             Terminator::Br(_) | Terminator::Unreachable => Ok(()),
         }
     }
-}
-
-/// Whether values are borrowed handles.
-pub(super) fn is_view(types: &TypeCtx, ty: TypeId) -> bool {
-    matches!(types.kind(ty), TypeKind::Ref(RefMode::Borrow | RefMode::MutBorrow, _))
 }

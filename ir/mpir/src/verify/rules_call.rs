@@ -2,15 +2,10 @@
 
 use super::inst::InstCheck;
 use super::{Check, Fault};
+use crate::ownership::{is_derived_param, is_view};
 use crate::{Domain, MpirFn, Op};
 use magpie_types::abi::{AbiReturn, AbiType, RtFn};
 use magpie_types::{Category, OpaqueKind, PrimType, RefMode, SigDef, TypeId, TypeKind, fixed};
-
-/// Parameters of runtime functions that are no operands of `rt.call`: host lowering derives them
-/// from the result type.
-pub(crate) fn is_derived_param(name: &str) -> bool {
-    matches!(name, "info" | "elem_type_id" | "elem_size")
-}
 
 impl InstCheck<'_, '_> {
     /// Whether a value of type `arg` may be given for a parameter of type `param`: the same type,
@@ -197,7 +192,7 @@ impl InstCheck<'_, '_> {
         self.count_is(taken.len())?;
         for (n, &(_, param)) in taken.iter().enumerate() {
             let arg = self.ty(n);
-            if super::control::is_view(self.types(), arg) {
+            if is_view(self.types(), arg) {
                 return Err(self.wrong_operand(n, arg, "a value that can be stored"));
             }
             self.pass(n, arg, param)?;

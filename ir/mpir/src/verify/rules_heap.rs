@@ -184,8 +184,14 @@ impl InstCheck<'_, '_> {
 
     pub(super) fn get_field(&self) -> Check {
         let [object] = self.operands()?;
-        let Some(fields) = self.heap_struct(self.seen_through(object)) else {
-            return Err(self.wrong_operand(0, object, "a heap struct"));
+        let seen = self.seen_through(object);
+        // A value struct behind a view is memory too; one at hand is taken apart by `struct.get`.
+        let fields = match self.types().kind(seen) {
+            TypeKind::Struct(_) if seen != object => self.types().members(seen),
+            _ => None,
+        };
+        let Some(fields) = fields.or_else(|| self.heap_struct(seen)) else {
+            return Err(self.wrong_operand(0, object, "a heap struct, or a view of a struct"));
         };
         self.result_shows(fields[self.below("field", fields.len())?])
     }
