@@ -61,7 +61,7 @@ pub struct LineCol {
 }
 
 /// One file's name and text, with the starts of its lines.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceFile {
     /// The path as the user gave it.
     pub name: String,
@@ -130,7 +130,7 @@ impl SourceFile {
 }
 
 /// All files of a session, in the order in which they were read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
 }
