@@ -92,6 +92,11 @@ fn print(parts: &[&str]) {
     check(result);
 }
 
+/// Prints a line, for hosts that print in the name of the program.
+pub fn print_line(text: &str) {
+    print(&[text, "\n"]);
+}
+
 /// See [`magpie_types::abi::RtFn::Print`].
 ///
 /// # Safety
