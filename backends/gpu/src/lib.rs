@@ -8,6 +8,7 @@
 
 mod emitter;
 pub mod layout;
+pub mod legalize;
 pub mod structurize;
 
 pub use emitter::BackendEmitter;
