@@ -8,7 +8,7 @@ use crate::interface::Interface;
 use crate::lines::Lines;
 use crate::memory::Memory;
 use crate::section::Section;
-use crate::types::Shape;
+use crate::types::{Scalar, Shape};
 use magpie_diag::{Code, Diagnostic, SourceMap, Span};
 use magpie_gpu::structurize::StructuredBody;
 use magpie_mpir::{Block, Const, Inst, MpirFn, Value, ValueDef};
@@ -226,11 +226,29 @@ impl<'a> Emitter<'a> {
 
     // ----- types -----
 
-    /// The shape that carries a type, with the primitive type of its lanes.
+    /// The shape that carries values of a type, with the primitive type of its lanes.
+    ///
+    /// Integers of 8 and 16 bits that the device does not compute with are carried in 32 bits of
+    /// which the upper ones mean nothing; after legalisation they are only moved and converted.
     #[inline]
     pub(crate) fn shape_of_type(&self, ty: TypeId) -> Emit<(Shape, PrimType)> {
+        let (shape, prim) = self.memory_shape(ty)?;
+        Ok((shape.of(self.carrier(shape.scalar)), prim))
+    }
+
+    /// The shape of a type in memory, with the primitive type of its lanes.
+    pub(crate) fn memory_shape(&self, ty: TypeId) -> Emit<(Shape, PrimType)> {
         Shape::of_type(self.types, ty)
             .ok_or_else(|| self.broken(&format!("a value of type `{}`", self.types.name(ty))))
+    }
+
+    /// What carries a scalar in a register.
+    pub(crate) fn carrier(&self, scalar: Scalar) -> Scalar {
+        match scalar {
+            Scalar::Int8 if !self.features.contains(DeviceFeatures::INT8) => Scalar::Int32,
+            Scalar::Int16 if !self.features.contains(DeviceFeatures::INT16) => Scalar::Int32,
+            _ => scalar,
+        }
     }
 
     /// Shape and primitive type of a value.

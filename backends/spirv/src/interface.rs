@@ -96,16 +96,16 @@ impl Emitter<'_> {
 
     /// A scalar of parameter `n`: the parameter itself, or leaf `leaf` of an aggregate.
     pub(crate) fn scalar_param(&mut self, n: u32, leaf: u32) -> Emit<Id> {
-        let Some(&ParamLayout::Scalar { offset, ty, .. }) = self.layout.params.get(n as usize)
-        else {
+        let Some(&ParamLayout::Scalar { offset, .. }) = self.layout.params.get(n as usize) else {
             return Err(self.broken("a buffer as a value"));
         };
-        let leaves = self.types.leaves(ty);
+        // Legalisation may have given the parameter another type of the same layout.
+        let leaves = self.types.leaves(self.f.params[n as usize].1);
         let Some(leaf) = leaves.get(leaf as usize) else {
             return Err(self.broken("a member that its parameter does not have"));
         };
-        let (shape, _) = self.shape_of_type(leaf.ty)?;
-        self.read_scalar(offset + leaf.offset, shape)
+        let (memory, _) = self.memory_shape(leaf.ty)?;
+        self.read_scalar(offset + leaf.offset, memory)
     }
 
     /// The number of elements of a buffer parameter, in a hidden word of 4 or 8 bytes.
@@ -117,31 +117,29 @@ impl Emitter<'_> {
         Ok((self.read_scalar(hidden.offset, Shape::one(scalar))?, scalar))
     }
 
-    /// Reads a scalar or vector at a byte offset of the block.
-    fn read_scalar(&mut self, offset: u32, shape: Shape) -> Emit<Id> {
-        if let Some(&(.., id)) =
-            self.interface.block_reads.iter().find(|r| r.0 == offset && r.1 == shape)
-        {
+    /// Reads a scalar or vector, with this shape in memory, at a byte offset of the block.
+    fn read_scalar(&mut self, offset: u32, memory: Shape) -> Emit<Id> {
+        let known = self.interface.block_reads.iter().find(|r| r.0 == offset && r.1 == memory);
+        if let Some(&(.., id)) = known {
             return Ok(id);
         }
-        let bytes = shape.scalar.memory_bytes();
+        let bytes = memory.scalar.memory_bytes();
         let id = if bytes >= 4 {
-            self.read_member(Member { offset, shape })?
+            self.read_member(Member { offset, shape: memory })?
         } else {
             let mut lanes = [0; 4];
-            for (lane, id) in lanes[..shape.lanes as usize].iter_mut().enumerate() {
-                *id = self.read_part(offset + lane as u32 * bytes, shape.scalar)?;
+            for (lane, id) in lanes[..memory.lanes as usize].iter_mut().enumerate() {
+                *id = self.read_part(offset + lane as u32 * bytes, memory.scalar)?;
             }
-            if shape.lanes == 1 {
+            if memory.lanes == 1 {
                 lanes[0]
             } else {
-                let (ty, id) = (self.b.shape(shape), self.b.id());
-                let lanes = &lanes[..shape.lanes as usize];
-                self.prologue.value(Op::CompositeConstruct, ty, id, lanes);
-                id
+                let ty = self.b.shape(memory.of(self.carrier(memory.scalar)));
+                let lanes = &lanes[..memory.lanes as usize];
+                self.in_prologue(Op::CompositeConstruct, ty, lanes)
             }
         };
-        self.interface.block_reads.push((offset, shape, id));
+        self.interface.block_reads.push((offset, memory, id));
         Ok(id)
     }
 
@@ -162,13 +160,19 @@ impl Emitter<'_> {
             let amount = self.b.u32(shift);
             part = self.in_prologue(Op::ShiftRightLogical, u32_ty, &[part, amount]);
         }
-        if scalar != Scalar::Bool {
-            let ty = self.b.shape(Shape::one(scalar));
-            return Ok(self.in_prologue(Op::UConvert, ty, &[part]));
+        match self.carrier(scalar) {
+            Scalar::Bool => {
+                let (mask, zero) = (self.b.u32(0xff), self.b.u32(0));
+                let ty = self.b.shape(Shape::BOOL);
+                let part = self.in_prologue(Op::BitwiseAnd, u32_ty, &[part, mask]);
+                Ok(self.in_prologue(Op::INotEqual, ty, &[part, zero]))
+            }
+            Scalar::Int32 => Ok(part),
+            carrier => {
+                let ty = self.b.shape(Shape::one(carrier));
+                Ok(self.in_prologue(Op::UConvert, ty, &[part]))
+            }
         }
-        let (ty, mask, zero) = (self.b.shape(Shape::BOOL), self.b.u32(0xff), self.b.u32(0));
-        let part = self.in_prologue(Op::BitwiseAnd, u32_ty, &[part, mask]);
-        Ok(self.in_prologue(Op::INotEqual, ty, &[part, zero]))
     }
 
     fn read_member(&mut self, member: Member) -> Emit<Id> {
@@ -222,10 +226,10 @@ impl Emitter<'_> {
 
     fn block_members(&self) -> Emit<Vec<Member>> {
         let mut members = Vec::new();
-        for param in &self.layout.params {
-            let &ParamLayout::Scalar { offset, ty, .. } = param else { continue };
+        for (param, &(_, ty)) in self.layout.params.iter().zip(&self.f.params) {
+            let &ParamLayout::Scalar { offset, .. } = param else { continue };
             for leaf in self.types.leaves(ty) {
-                let (shape, _) = self.shape_of_type(leaf.ty)?;
+                let (shape, _) = self.memory_shape(leaf.ty)?;
                 let at = offset + leaf.offset;
                 let bytes = shape.scalar.memory_bytes();
                 if bytes >= 4 {

@@ -44,8 +44,6 @@ pub(crate) struct ElementLeaf {
     pub(crate) value: Shape,
     /// What lies in memory.
     pub(crate) stored: Shape,
-    /// Type of a pointer to it.
-    pointer: Id,
 }
 
 /// Where an access goes.
@@ -129,18 +127,26 @@ impl Emitter<'_> {
 
     fn declare_buffer(&mut self, value: Value, buffer: &BufferParam) -> Emit<Id> {
         let class = StorageClass::StorageBuffer;
-        let widened = buffer.device_stride == 4 && self.types.layout(buffer.elem).size < 4;
-        let as_bits = self.memory.bitwise.contains(&value);
-        let store = |value: Shape| match value.scalar {
-            _ if widened => value.of(Scalar::Int32),
-            Scalar::Bool => value.of(Scalar::Int8),
-            s if as_bits && s.is_float() => value.of(Scalar::int(s.width())),
-            s => value.of(s),
+        // Legalisation may have given the elements another type of the same layout.
+        let elem = match self.types.kind(self.f.ty(value)) {
+            TypeKind::Buffer(elem) => elem,
+            _ => buffer.elem,
         };
-        let (leaves, is_struct) = self.element_leaves(buffer.elem, class, store)?;
+        let widened = buffer.device_stride == 4 && self.types.layout(elem).size < 4;
+        let as_bits = self.memory.bitwise.contains(&value);
+        let store = |memory: Shape| match memory.scalar {
+            _ if widened => memory.of(Scalar::Int32),
+            Scalar::Bool => memory.of(Scalar::Int8),
+            s if as_bits && s.is_float() => memory.of(Scalar::int(s.width())),
+            _ => memory,
+        };
+        let (leaves, is_struct) = self.element_leaves(elem, store)?;
+        for leaf in &leaves {
+            self.storage_capability(leaf.stored.scalar);
+        }
         let element = self.element_type(&leaves, is_struct);
         if is_struct {
-            for (n, leaf) in self.types.leaves(buffer.elem).iter().enumerate() {
+            for (n, leaf) in self.types.leaves(elem).iter().enumerate() {
                 self.b.member_offset(element, n as u32, leaf.offset);
             }
         }
@@ -167,11 +173,11 @@ impl Emitter<'_> {
         };
         let Some(value) = inst.result() else { return Ok(()) };
         let as_bits = self.memory.bitwise.contains(&value);
-        let store = |value: Shape| match value.scalar {
-            s if as_bits && s.is_float() => value.of(Scalar::int(s.width())),
-            s => value.of(s),
+        let store = |memory: Shape| match memory.scalar {
+            s if as_bits && s.is_float() => memory.of(Scalar::int(s.width())),
+            s => memory.of(self.carrier(s)),
         };
-        let (leaves, is_struct) = self.element_leaves(elem, class, store)?;
+        let (leaves, is_struct) = self.element_leaves(elem, store)?;
         for leaf in &leaves {
             if let Some(c) = leaf.stored.scalar.capability() {
                 self.b.capability(c);
@@ -199,28 +205,23 @@ impl Emitter<'_> {
         self.memory.objects.push(object);
     }
 
-    /// The leaves of an element type, and whether there is a structure around them.
+    /// The leaves of an element type, stored as `store` says for their shape in memory, and whether
+    /// there is a structure around them.
     fn element_leaves(
-        &mut self,
+        &self,
         elem: TypeId,
-        class: StorageClass,
         store: impl Fn(Shape) -> Shape,
     ) -> Emit<(Vec<ElementLeaf>, bool)> {
-        let mut leaves = Vec::new();
-        for leaf in self.types.leaves(elem) {
-            let (value, _) = self.shape_of_type(leaf.ty)?;
-            let stored = store(value);
-            if class == StorageClass::StorageBuffer {
-                self.storage_capability(stored.scalar);
-            }
-            let ty = self.b.storage_shape(stored);
-            let pointer = self.b.pointer(class, ty);
-            leaves.push(ElementLeaf { value, stored, pointer });
-        }
+        let leaves = self.types.leaves(elem);
         if leaves.is_empty() {
             return Err(self.broken("elements without content"));
         }
-        Ok((leaves, self.types.is_aggregate(elem)))
+        let leaves = leaves.iter().map(|leaf| {
+            let (memory, _) = self.memory_shape(leaf.ty)?;
+            let (value, _) = self.shape_of_type(leaf.ty)?;
+            Ok(ElementLeaf { value, stored: store(memory) })
+        });
+        Ok((leaves.collect::<Emit<_>>()?, self.types.is_aggregate(elem)))
     }
 
     fn element_type(&mut self, leaves: &[ElementLeaf], is_struct: bool) -> Id {
@@ -281,7 +282,9 @@ impl Emitter<'_> {
         if is_struct {
             push(self.b.u32(leaf));
         }
-        let pointer = self.emit(Op::AccessChain, leaf_data.pointer, &chain[..len]);
+        let to = self.b.storage_shape(leaf_data.stored);
+        let ty = self.b.pointer(class, to);
+        let pointer = self.emit(Op::AccessChain, ty, &chain[..len]);
         Ok(Place { class, pointer, leaf: leaf_data })
     }
 

@@ -24,11 +24,9 @@ impl Scalar {
     /// How many scalar types there are.
     pub(crate) const COUNT: usize = 8;
 
-    /// The scalar that carries values of a primitive type.
-    ///
-    /// bf16 is carried as its bits: arithmetic on it has been legalised away. `None` for the
-    /// types that kernels do not have.
-    pub(crate) fn of(p: PrimType) -> Option<Scalar> {
+    /// The scalar of a primitive type. bf16 is its bits: arithmetic on it has been legalised away.
+    /// `None` for the types that kernels do not have.
+    fn of(p: PrimType) -> Option<Scalar> {
         Some(match p {
             PrimType::Bool => Scalar::Bool,
             PrimType::I8 | PrimType::U8 => Scalar::Int8,
@@ -116,7 +114,7 @@ impl Shape {
         Shape { scalar, ..self }
     }
 
-    /// The shape that carries a type, with the primitive type of its lanes. `None` for types that
+    /// The shape of a type in memory, with the primitive type of its lanes. `None` for types that
     /// no SPIR-V value has, such as aggregates.
     pub(crate) fn of_type(types: &TypeCtx, ty: TypeId) -> Option<(Shape, PrimType)> {
         let (prim, lanes) = match types.kind(ty) {

@@ -1,2 +1,53 @@
-//! The magpie command.
-fn main() {}
+//! The magpie command: arguments in, a call of the driver, results out.
+
+mod args;
+mod commands;
+mod output;
+mod usage;
+
+use args::CommandLine;
+use clap::error::ErrorKind;
+use clap::{ColorChoice, Parser};
+use magpie_driver::{Options, Session, Stop};
+use output::Output;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(report_bug));
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let code = match CommandLine::try_parse_from(&arguments) {
+        Ok(line) => commands::execute(line),
+        Err(error) => refuse(&error, &arguments),
+    };
+    ExitCode::from(code)
+}
+
+/// Help and version go to standard output; everything else is wrong usage.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let form = args::OutputForm::Text;
+            Output { form, color: ColorChoice::Auto }.answer(&error.render().to_string());
+            return 0;
+        }
+        _ => {}
+    }
+    let mut session = Session::new(Options::new("magpie"));
+    let diagnostic = usage::diagnostic(error, arguments, &mut session.sources);
+    session.report(diagnostic);
+    let form = usage::output_form(arguments);
+    Output { form, color: ColorChoice::Auto }.report(&mut session, false, None);
+    Stop::Usage.exit_code()
+}
+
+/// A panic of the command is never the program's fault.
+fn report_bug(panic: &std::panic::PanicHookInfo<'_>) {
+    use std::io::Write;
+    let text = format!(
+        "magpie: internal error: {panic}\n\
+         this is a fault of the compiler: please report it with the program and the command line\n"
+    );
+    // There is nobody else to tell.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

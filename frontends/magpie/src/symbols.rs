@@ -121,6 +121,7 @@ words! {
     CONST "const"
     TRUE "true"
     FALSE "false"
+    PTR "ptr"
 
     // Built-in generic types and their variants and fields.
     T_OPTION "TOption"

@@ -21,6 +21,8 @@ pub mod ownership;
 mod parse;
 pub mod passes;
 mod print;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod verify;
 
 pub use builder::{Builder, Variable};

@@ -89,6 +89,9 @@ fn pass(path: &Path) {
     for name in directive.split(',') {
         match name.trim() {
             "lower_arc" => _ = passes::lower_arc(&mut m),
+            "lower_host" => passes::lower_host(&mut m, &|span| {
+                span.is_some().then(|| format!("main.mp:{}:1", span.start))
+            }),
             name => panic!("{}: pass {name}", path.display()),
         }
         verify(&m, name);
@@ -105,4 +108,9 @@ fn pass(path: &Path) {
 #[test]
 fn lower_arc() {
     files("lower_arc").iter().for_each(|path| pass(path));
+}
+
+#[test]
+fn lower_host() {
+    files("lower_host").iter().for_each(|path| pass(path));
 }

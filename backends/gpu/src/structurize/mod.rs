@@ -19,6 +19,49 @@
 //! - No block with several successors has an edge to a block with phis.
 //! - Arrays (`gpu.shared`, `gpu.local`) are made in the entry block.
 
+mod arms;
+mod edges;
+mod error;
+mod exits;
+mod irreducible;
+mod phi_copies;
+mod prepare;
+mod regions;
+#[cfg(test)]
+mod tests;
 mod tree;
+mod variables;
 
+pub use error::StructurizeError;
+pub use irreducible::lower_irreducible;
+pub use phi_copies::{PhiCopies, PhiCopy, phi_copies};
 pub use tree::{Event, Node, NodeList, StructuredBody, SwitchArm};
+
+use exits::LoopLowering;
+use magpie_mpir::MpirFn;
+use magpie_mpir::analysis::{Cfg, Dominators, Loops};
+use magpie_types::TypeCtx;
+use regions::Regions;
+use variables::Transfers;
+
+/// Makes the control flow of a kernel structured.
+///
+/// # Errors
+/// A cycle that is entered at several blocks. `f` is then as it was, but for unreachable blocks.
+pub fn structurize(f: &mut MpirFn, types: &TypeCtx) -> Result<StructuredBody, StructurizeError> {
+    prepare::prepare(f, types);
+    let cfg = Cfg::new(f);
+    let dom = Dominators::new(&cfg);
+    let loops = Loops::new(&cfg, &dom);
+    if !loops.is_reducible() {
+        return Err(StructurizeError::find(f, &cfg));
+    }
+    let lowering = LoopLowering::new(f, &cfg, &loops);
+    let before = lowering.before();
+    let mut transfers = Transfers::new();
+    let loops = lowering.lower_multi_exits(&mut transfers);
+    let (mut body, origin) = Regions::build(f, &loops, &mut transfers);
+    transfers.resolve(f, &before, &origin);
+    arms::tidy_arms(f, &mut body);
+    Ok(body)
+}

@@ -1,7 +1,6 @@
 //! One arm an op: what each MPIR instruction is in SPIR-V.
 
 mod atomic;
-mod bits;
 mod compare;
 mod convert;
 mod float;
@@ -27,18 +26,15 @@ impl Emitter<'_> {
             Op::IMul => self.int_binary(i, Spv::IMul),
             Op::ISdiv => self.int_binary(i, Spv::SDiv),
             Op::IUdiv => self.int_binary(i, Spv::UDiv),
-            Op::ISrem => self.signed_remainder(i),
             Op::IUrem => self.int_binary(i, Spv::UMod),
-            Op::IMulHiS => self.mul_high(i, true),
-            Op::IMulHiU => self.mul_high(i, false),
+            Op::IMulHiS => self.mul_high(i, Spv::SMulExtended),
+            Op::IMulHiU => self.mul_high(i, Spv::UMulExtended),
             Op::IAnd => self.bit_binary(i, Spv::BitwiseAnd, Spv::LogicalAnd),
             Op::IOr => self.bit_binary(i, Spv::BitwiseOr, Spv::LogicalOr),
             Op::IXor => self.bit_binary(i, Spv::BitwiseXor, Spv::LogicalNotEqual),
-            Op::IShl => self.shift(i, Spv::ShiftLeftLogical),
-            Op::ILshr => self.shift(i, Spv::ShiftRightLogical),
-            Op::IAshr => self.shift(i, Spv::ShiftRightArithmetic),
-            Op::IRotl => self.rotate(i, Spv::ShiftLeftLogical, Spv::ShiftRightLogical),
-            Op::IRotr => self.rotate(i, Spv::ShiftRightLogical, Spv::ShiftLeftLogical),
+            Op::IShl => self.int_binary(i, Spv::ShiftLeftLogical),
+            Op::ILshr => self.int_binary(i, Spv::ShiftRightLogical),
+            Op::IAshr => self.int_binary(i, Spv::ShiftRightArithmetic),
             Op::ISmin => self.int_extremum(i, Glsl::SMin),
             Op::ISmax => self.int_extremum(i, Glsl::SMax),
             Op::IUmin => self.int_extremum(i, Glsl::UMin),
@@ -46,15 +42,11 @@ impl Emitter<'_> {
             Op::IPopcount => self.popcount(i),
             Op::IClz => self.leading_zeros(i),
             Op::ICtz => self.trailing_zeros(i),
-            Op::IAddOverflows => self.add_overflows(i),
-            Op::ISubOverflows => self.sub_overflows(i),
-            Op::IMulOverflows => self.mul_overflows(i),
 
             Op::FAdd => self.float_binary(i, Spv::FAdd),
             Op::FSub => self.float_binary(i, Spv::FSub),
             Op::FMul => self.float_binary(i, Spv::FMul),
             Op::FDiv => self.float_binary(i, Spv::FDiv),
-            Op::FRem => self.float_binary(i, Spv::FRem),
             Op::FNeg => self.float_negate(i),
             Op::FAbs => self.float_function(i, Glsl::FAbs),
             Op::FMin => self.float_extremum(i, Glsl::FMin, (Glsl::NMin, Spv::BitwiseOr)),
@@ -193,10 +185,18 @@ impl Emitter<'_> {
                 Err(self.refuse(i, message, "run the kernel on the CPU device to see its output"))
             }
 
-            // What `lower_structs` and `inline_calls` remove.
-            Op::Phi | Op::StructNew | Op::StructGet | Op::Call => {
-                Err(self.broken_at(i, "must be lowered before emission"))
-            }
+            // What `legalize`, `lower_structs` and `inline_calls` remove.
+            Op::ISrem
+            | Op::IRotl
+            | Op::IRotr
+            | Op::IAddOverflows
+            | Op::ISubOverflows
+            | Op::IMulOverflows
+            | Op::FRem
+            | Op::Phi
+            | Op::StructNew
+            | Op::StructGet
+            | Op::Call => Err(self.broken_at(i, "must be lowered before emission")),
 
             // Host code.
             Op::IAddTrap

@@ -1,10 +1,11 @@
 //! [`PassContext`]: memory that the passes share.
 
 use super::gvn::Numbering;
+use super::parts::Parts;
 use super::replacements::Replacements;
 use super::sccp::Propagation;
 use crate::analysis::guards::Guards;
-use crate::analysis::{Cfg, Dominators, Loops, MemoryClasses, Positions, Uses};
+use crate::analysis::{Cfg, ClassSet, Dominators, Loops, MemoryClasses, Positions, Uses};
 use crate::{Block, Inst, Value};
 
 /// Working memory of the passes. One context serves any number of functions, one after the other;
@@ -17,8 +18,10 @@ pub struct PassContext {
     pub(super) positions: Positions,
     pub(super) uses: Uses,
     pub(super) memory: MemoryClasses,
+    pub(super) loop_writes: Vec<ClassSet>,
     pub(super) guards: Guards,
     pub(super) numbering: Numbering,
+    pub(super) parts: Parts,
     pub(super) propagation: Propagation,
     pub(super) replacements: Replacements,
     pub(super) insts: Vec<Inst>,

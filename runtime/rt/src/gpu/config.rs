@@ -1,7 +1,7 @@
 //! How the devices of a program are chosen.
 
 use super::properties::DriverKind;
-use magpie_types::kernel::GpuBackend;
+use magpie_types::kernel::{DeviceFeatures, GpuBackend};
 use std::time::Duration;
 
 /// What `--device` (or `MAGPIE_DEVICE`) asks for.
@@ -57,6 +57,8 @@ pub struct GpuConfig {
     pub mock: bool,
     /// Threads of the CPU device; `None` for one a core.
     pub cpu_threads: Option<usize>,
+    /// Features that GPUs pretend to lack, to test how kernels do without.
+    pub hidden_features: DeviceFeatures,
     /// Longest time that a launch or synchronisation waits; `None` waits until it is done.
     pub wait_limit: Option<Duration>,
 }

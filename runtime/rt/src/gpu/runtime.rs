@@ -13,7 +13,7 @@ use super::host_device::{self, HostDevice, KernelExecutor};
 use super::launch::{Arguments, LaunchSize, LoadedKernel};
 use super::properties::{DeviceProperties, DriverKind};
 use super::registry::{BlobProvider, RegisteredBlob, Registry};
-use super::vulkan::VulkanDriver;
+use super::vulkan::{VulkanDriver, VulkanOptions};
 use magpie_types::kernel::KernelBlob;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -48,7 +48,7 @@ fn platform_drivers(
         return vec![Box::new(MockDriver)];
     }
     let mut drivers: Vec<Box<dyn Driver>> = vec![
-        Box::new(VulkanDriver::default()),
+        Box::new(VulkanDriver::new(VulkanOptions::from_environment(config.hidden_features))),
         Box::new(CpuDriver { threads: config.cpu_threads }),
     ];
     if let Some(executor) = executor {
@@ -120,6 +120,14 @@ impl Runtime {
     pub fn new(config: GpuConfig) -> Runtime {
         let state = State { config, executor: None, discovery: None };
         Runtime { registry: Registry::default(), state: Mutex::new(state) }
+    }
+
+    /// A runtime over other drivers than the platform's.
+    #[cfg(test)]
+    pub(crate) fn with_drivers(config: GpuConfig, drivers: Vec<Box<dyn Driver>>) -> Runtime {
+        let runtime = Runtime::new(config.clone());
+        runtime.state().discovery = Some(Discovery::new(config, drivers));
+        runtime
     }
 
     /// The one that the C ABI uses.

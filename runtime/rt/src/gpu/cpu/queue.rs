@@ -7,7 +7,8 @@ use crate::gpu::device::{Serial, Timing, TimingToken};
 use crate::gpu::error::{GpuError, GpuResult};
 use crate::gpu::host_memory;
 use magpie_types::kernel::{HostBuffer, HostKernelFn, HostLaunch};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -44,14 +45,17 @@ struct State {
     newest: u64,
     completed: u64,
     /// Memory to free when a serial has completed.
-    garbage: Vec<(u64, Garbage)>,
+    garbage: BinaryHeap<Reverse<Garbage>>,
     fault: Option<GpuError>,
     timings: Vec<Timing>,
     thread: Option<JoinHandle<()>>,
     stop: bool,
 }
 
+/// Memory without an owner. Ordered by the serial that uses it last.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Garbage {
+    last_use: u64,
     memory: NonNull<u8>,
     size: u64,
 }
@@ -83,7 +87,7 @@ impl Engine {
             spare: Vec::new(),
             newest: 0,
             completed: 0,
-            garbage: Vec::new(),
+            garbage: BinaryHeap::new(),
             fault: None,
             timings: Vec::new(),
             thread: None,
@@ -191,8 +195,9 @@ impl Engine {
                 state.fault.get_or_insert(error);
             }
             let completed = state.completed;
-            while let Some(index) = state.garbage.iter().position(|&(s, _)| s <= completed) {
-                state.garbage.swap_remove(index).1.free();
+            while state.garbage.peek().is_some_and(|Reverse(g)| g.last_use <= completed) {
+                let Some(Reverse(garbage)) = state.garbage.pop() else { break };
+                garbage.free();
             }
             self.done.notify_all();
         }
@@ -227,10 +232,10 @@ impl Engine {
 
     /// Frees memory, now or when the serial that uses it last has completed.
     pub(crate) fn free(&self, memory: NonNull<u8>, size: u64, last_use: u64) {
-        let garbage = Garbage { memory, size };
+        let garbage = Garbage { last_use, memory, size };
         let mut state = self.state();
         if last_use > state.completed {
-            state.garbage.push((last_use, garbage));
+            state.garbage.push(Reverse(garbage));
         } else {
             drop(state);
             garbage.free();

@@ -69,7 +69,8 @@ fn the_unchecked_body_runs_when_all_preconditions_hold() {
     let params = vec![buffer(0, fixed::U32, 4, true), buffer(1, fixed::U32, 4, false)];
     let mut blob = host_blob(layout("k", params, GpuBackend::Cpu), empty);
     blob.layout.preconditions = vec![extent_fits(0), extent_fits(1)];
-    blob.unchecked = Some(BlobCode::Host(HostKernel { entry: mark as *const () as usize, frame_bytes: 0 }));
+    blob.unchecked =
+        Some(BlobCode::Host(HostKernel { entry: mark as *const () as usize, frame_bytes: 0 }));
     subject.runtime.register_kernel(77, "k", vec![blob], None);
     let element = Element { ty: fixed::U32, size: 4 };
     let buffer =
@@ -132,7 +133,8 @@ fn blobs_without_a_function_are_invalid() {
 fn scratch_beyond_all_bounds_is_refused() {
     let subject = subject(2);
     let mut blob = cpu_blob(EMPTY);
-    blob.code = BlobCode::Host(HostKernel { entry: empty as *const () as usize, frame_bytes: u32::MAX });
+    blob.code =
+        BlobCode::Host(HostKernel { entry: empty as *const () as usize, frame_bytes: u32::MAX });
     subject.runtime.register_kernel(77, "greedy", vec![blob], None);
     let error = subject.runtime.launch(&subject.context, 77, line(1), &[], &[]).unwrap_err();
     assert_eq!(error.kind, ErrorKind::ResourceExhausted);

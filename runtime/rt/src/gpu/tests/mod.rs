@@ -2,7 +2,7 @@
 //! each device runs it with the same kernels in its own form.
 
 mod abi;
-mod conformance;
+pub(super) mod conformance;
 mod cpu;
 mod host_device;
 mod registry;

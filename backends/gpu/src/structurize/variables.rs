@@ -1,0 +1,559 @@
+//! Keeps SSA right while edges are rerouted.
+//!
+//! An edge that is rerouted becomes a *transfer*: at the block where it starts (the source) its
+//! target and the arms of the target's phis are put into variables; control then passes any number
+//! of joins until a dispatch reads the target and goes there. One transfer is under way at a time,
+//! so one selector variable and one set of slots (per type, numbered) serve the whole function.
+//!
+//! When the graph is final, [`Transfers::resolve`] repairs values whose definition no longer
+//! dominates a use because of a join between them, and turns the variables into phis.
+
+use magpie_diag::Span;
+use magpie_mpir::analysis::{Cfg, Dominators, Loops};
+use magpie_mpir::{Block, Flags, Inst, MpirFn, Op, Terminator, Value};
+use magpie_types::{TypeId, fixed};
+use rustc_hash::FxHashMap;
+
+/// The dominator tree from before edges are rerouted.
+pub(super) struct Before {
+    dom: Dominators,
+    num_blocks: usize,
+}
+
+impl Before {
+    pub(super) fn new(f: &MpirFn) -> Before {
+        Before { dom: Dominators::new(&Cfg::new(f)), num_blocks: f.blocks.len() }
+    }
+
+    /// False for blocks that came later.
+    fn dominates(&self, a: Block, b: Block) -> bool {
+        let is_old = |b: Block| b.index() < self.num_blocks;
+        is_old(a) && is_old(b) && self.dom.dominates(a, b)
+    }
+}
+
+/// A variable that is still to be turned into SSA values.
+struct Variable {
+    ty: TypeId,
+    /// Values at the ends of blocks.
+    defs: Vec<(Block, Value)>,
+    /// Blocks that read it, and the value that stands for what they read. It is an unlisted
+    /// instruction's result until then.
+    reads: Vec<(Block, Value)>,
+}
+
+/// The transfers of a function.
+pub(super) struct Transfers {
+    /// Blocks where a transfer starts: what other transfers carried is dead there.
+    is_source: Vec<bool>,
+    /// Blocks that hand a transfer on.
+    passes: Vec<bool>,
+    is_lowered: Vec<bool>,
+    selector: Variable,
+    slots: Vec<Variable>,
+    slot_of: FxHashMap<(TypeId, u32), usize>,
+}
+
+/// The blocks that a choice by the selector took.
+#[derive(Default)]
+pub(super) struct Dispatch {
+    pub(super) blocks: Vec<Block>,
+    /// Those of them that are reached when no target is selected.
+    pub(super) open: Vec<Block>,
+}
+
+fn set(flags: &mut Vec<bool>, b: Block) {
+    if flags.len() <= b.index() {
+        flags.resize(b.index() + 1, false);
+    }
+    flags[b.index()] = true;
+}
+
+fn get(flags: &[bool], b: Block) -> bool {
+    flags.get(b.index()).copied().unwrap_or(false)
+}
+
+impl Transfers {
+    pub(super) fn new() -> Transfers {
+        Transfers {
+            is_source: Vec::new(),
+            passes: Vec::new(),
+            is_lowered: Vec::new(),
+            selector: Variable { ty: fixed::U32, defs: Vec::new(), reads: Vec::new() },
+            slots: Vec::new(),
+            slot_of: FxHashMap::default(),
+        }
+    }
+
+    /// Marks a block through which transfers go on their way.
+    pub(super) fn set_passing(&mut self, b: Block) {
+        set(&mut self.passes, b);
+    }
+
+    /// Whether transfers go through the block.
+    pub(super) fn is_passing(&self, b: Block) -> bool {
+        get(&self.passes, b)
+    }
+
+    /// Lets the edge from `from`, which has one successor, be a transfer to `target`.
+    pub(super) fn start(&mut self, f: &mut MpirFn, from: Block, target: Block) {
+        let id = f.const_u32(target.0);
+        self.selector.defs.push((from, id));
+        if !self.is_passing(from) {
+            set(&mut self.is_source, from);
+        }
+    }
+
+    /// Takes the phis of a block away: each becomes a slot that every predecessor fills. The
+    /// predecessors must have one successor each. Does nothing the second time.
+    pub(super) fn lower_phis(&mut self, f: &mut MpirFn, target: Block) {
+        if get(&self.is_lowered, target) {
+            return;
+        }
+        set(&mut self.is_lowered, target);
+        let phis: Vec<Inst> = f.phis(target).collect();
+        f.block_mut(target).insts.drain(..phis.len());
+        let mut used: FxHashMap<TypeId, u32> = FxHashMap::default();
+        for phi in phis {
+            let data = *f.inst(phi);
+            let Some(result) = data.result() else { continue };
+            let nth = used.entry(data.ty).or_insert(0);
+            let slot = *self.slot_of.entry((data.ty, *nth)).or_insert_with(|| {
+                self.slots.push(Variable { ty: data.ty, defs: vec![], reads: vec![] });
+                self.slots.len() - 1
+            });
+            *nth += 1;
+            for (pred, value) in f.phi_arms(phi) {
+                set(&mut self.is_source, pred);
+                self.slots[slot].defs.push((pred, value));
+            }
+            self.slots[slot].reads.push((target, result));
+        }
+    }
+
+    /// Appends the question whether the transfer under way goes to `target`.
+    pub(super) fn is_selected(
+        &mut self,
+        f: &mut MpirFn,
+        at: Block,
+        target: Block,
+        span: Span,
+    ) -> Value {
+        self.compare(f, Op::IcmpEq, at, target, span)
+    }
+
+    fn compare(&mut self, f: &mut MpirFn, op: Op, at: Block, target: Block, span: Span) -> Value {
+        let selector = self.read_selector(f, at, span);
+        let id = f.const_u32(target.0);
+        let i = f.make_inst(op, Flags::NONE, fixed::BOOL, &[selector, id], 0, span);
+        f.block_mut(at).insts.push(i);
+        f.inst(i).result().unwrap_or(selector)
+    }
+
+    /// Ends `at` in a choice among `targets` by the selector. With `or_else` the selector may name
+    /// something else too: then control goes to a new empty block, which is the caller's to end.
+    /// (A `switch` would not do: an arm that leaves a loop goes behind it as a transfer of its
+    /// own.)
+    pub(super) fn dispatch(
+        &mut self,
+        f: &mut MpirFn,
+        at: Block,
+        targets: &[Block],
+        or_else: bool,
+    ) -> Dispatch {
+        let mut targets = targets.to_vec();
+        targets.sort_unstable();
+        let mut new = Dispatch::default();
+        let span = f.block(at).term_span;
+        // A binary search: its depth is the logarithm of the number of targets.
+        let mut work = vec![(at, &targets[..])];
+        while let Some((at, targets)) = work.pop() {
+            let mut add = |f: &mut MpirFn, this: &mut Transfers| {
+                let b = f.add_block();
+                f.block_mut(b).term_span = span;
+                this.set_passing(b);
+                new.blocks.push(b);
+                b
+            };
+            f.block_mut(at).term = match *targets {
+                [] => Terminator::Unreachable,
+                [only] if !or_else => Terminator::Br(only),
+                [then] => {
+                    let cond = self.is_selected(f, at, then, span);
+                    let else_ = add(f, self);
+                    new.open.push(else_);
+                    Terminator::Cbr { cond, then, else_ }
+                }
+                [then, else_] if !or_else => {
+                    let cond = self.is_selected(f, at, then, span);
+                    Terminator::Cbr { cond, then, else_ }
+                }
+                _ => {
+                    let (low, high) = targets.split_at(targets.len() / 2);
+                    let cond = self.compare(f, Op::IcmpUlt, at, high[0], span);
+                    let (then, else_) = (add(f, self), add(f, self));
+                    work.extend([(else_, high), (then, low)]);
+                    Terminator::Cbr { cond, then, else_ }
+                }
+            };
+        }
+        new
+    }
+
+    /// The target of the transfer under way, as a value readable at the end of a block that starts
+    /// none.
+    fn read_selector(&mut self, f: &mut MpirFn, at: Block, span: Span) -> Value {
+        if let Some(&(block, value)) = self.selector.reads.last()
+            && block == at
+        {
+            return value;
+        }
+        let placeholder = f.make_phi(fixed::U32, &[], span);
+        let value = f.inst(placeholder).result().unwrap_or(Value(0));
+        self.selector.reads.push((at, value));
+        value
+    }
+
+    /// Replaces all variables by values, on the final graph. `before` is the dominator tree from
+    /// before edges were rerouted; blocks that came later are known to [`Transfers::set_passing`]
+    /// or have their predecessor of that time in `origin`.
+    pub(super) fn resolve(
+        mut self,
+        f: &mut MpirFn,
+        before: &Before,
+        origin: &FxHashMap<Block, Block>,
+    ) {
+        let cfg = Cfg::new(f);
+        let dom = Dominators::new(&cfg);
+        let loops = Loops::new(&cfg, &dom);
+        // First values whose definition no longer dominates a use. What reads a slot counts as
+        // defined where it reads, so this comes before slots become values from elsewhere.
+        let escapes = Escapes::find(f, &cfg, &dom, &self);
+        let mut builder = Builder::new(f, &cfg, &loops);
+        let mut replaced = Vec::with_capacity(escapes.uses.len());
+        for (value, uses) in escapes.by_value() {
+            let Some(def) = escapes.def_block[value.index()] else { continue };
+            builder.begin(builder.f.ty(value));
+            builder.define(def, value);
+            let outside = |b: Block| {
+                if !get(&self.is_source, b) {
+                    Out::FromAbove
+                } else if dom.dominates(def, b) {
+                    Out::Value(value)
+                } else if before.dominates(def, origin.get(&b).copied().unwrap_or(b)) {
+                    Out::FromAbove
+                } else {
+                    Out::Undefined
+                }
+            };
+            let reads: Vec<_> = uses.iter().map(|u| (u.block, u.at)).collect();
+            let values = builder.values(&reads, outside);
+            replaced.extend(uses.iter().zip(values).map(|(u, v)| (u.site, v)));
+        }
+        builder.finish();
+        for (site, value) in replaced {
+            match site {
+                Site::Operand(i, n) => f.args_mut(i)[n as usize] = value,
+                Site::Slot(slot, n) => self.slots[slot as usize].defs[n as usize].1 = value,
+                Site::Terminator(b) => {
+                    if let Some(v) = f.block_mut(b).term.operand_mut() {
+                        *v = value;
+                    }
+                }
+            }
+        }
+
+        let mut builder = Builder::new(f, &cfg, &loops);
+        let mut map = FxHashMap::default();
+        for variable in self.slots.iter().chain([&self.selector]) {
+            builder.begin(variable.ty);
+            for &(b, v) in &variable.defs {
+                builder.define(b, v);
+            }
+            let outside = |b: Block| match get(&self.is_source, b) {
+                true => Out::Undefined,
+                false => Out::FromAbove,
+            };
+            let reads: Vec<_> = variable.reads.iter().map(|&(b, _)| (b, At::Start)).collect();
+            let values = builder.values(&reads, outside);
+            for (&(_, placeholder), value) in variable.reads.iter().zip(values) {
+                if placeholder != value {
+                    map.insert(placeholder, value);
+                }
+            }
+        }
+        builder.finish();
+        f.replace_uses(&map);
+    }
+}
+
+/// Where in a block a variable is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Start,
+    End,
+}
+
+/// What a variable is at the end of a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Out {
+    /// What it is at the start.
+    FromAbove,
+    /// Nothing that anybody reads.
+    Undefined,
+    Value(Value),
+}
+
+/// Builds the SSA values of one variable after the other on a reducible graph.
+///
+/// Blocks where the variable is live are visited in reverse postorder; a join gets a phi when
+/// different values arrive. A loop header gets one when the loop defines the variable.
+struct Builder<'a> {
+    f: &'a mut MpirFn,
+    cfg: &'a Cfg,
+    loops: &'a Loops,
+    ty: TypeId,
+    /// A table entry counts when its stamp is this.
+    stamp: u32,
+    def: Vec<(u32, Out)>,
+    live: Vec<(u32, Option<Value>)>,
+    defining_loop: Vec<u32>,
+    region: Vec<Block>,
+    new_phis: Vec<(Block, Inst)>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(f: &'a mut MpirFn, cfg: &'a Cfg, loops: &'a Loops) -> Builder<'a> {
+        let n = cfg.num_blocks();
+        Builder {
+            f,
+            cfg,
+            loops,
+            ty: fixed::UNIT,
+            stamp: 0,
+            def: vec![(0, Out::FromAbove); n],
+            live: vec![(0, None); n],
+            defining_loop: vec![0; loops.ids().len()],
+            region: Vec::new(),
+            new_phis: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self, ty: TypeId) {
+        self.stamp += 1;
+        self.ty = ty;
+        self.region.clear();
+    }
+
+    fn define(&mut self, b: Block, v: Value) {
+        self.def[b.index()] = (self.stamp, Out::Value(v));
+    }
+
+    /// What the variable is at the end of `b` before its value at the start is known.
+    fn out(&mut self, b: Block, outside: &impl Fn(Block) -> Out) -> Out {
+        let slot = &mut self.def[b.index()];
+        if slot.0 != self.stamp {
+            *slot = (self.stamp, outside(b));
+        }
+        self.def[b.index()].1
+    }
+
+    fn need(&mut self, b: Block) {
+        if self.live[b.index()].0 != self.stamp {
+            self.live[b.index()] = (self.stamp, None);
+            self.region.push(b);
+        }
+    }
+
+    /// The values read at the given places. `None` inside stands for "undefined".
+    fn values(&mut self, reads: &[(Block, At)], outside: impl Fn(Block) -> Out) -> Vec<Value> {
+        for &(b, at) in reads {
+            if at == At::Start || self.out(b, &outside) == Out::FromAbove {
+                self.need(b);
+            }
+        }
+        let mut next = 0;
+        while let Some(&b) = self.region.get(next) {
+            next += 1;
+            for &p in self.cfg.preds(b) {
+                match self.out(p, &outside) {
+                    Out::FromAbove => self.need(p),
+                    Out::Undefined | Out::Value(_) => self.mark_loops(p),
+                }
+            }
+        }
+        self.region.sort_unstable_by_key(|&b| self.cfg.rpo_number(b));
+        let mut phis = Vec::new();
+        for at in 0..self.region.len() {
+            let b = self.region[at];
+            let header = self.loops.innermost(b).filter(|&l| self.loops.header(l) == b);
+            let varies = header.is_some_and(|l| self.defining_loop[l.index()] == self.stamp);
+            let incoming = if varies { Incoming::Several } else { self.incoming(b) };
+            let value = match incoming {
+                Incoming::None => None,
+                Incoming::One(v) => v,
+                Incoming::Several => {
+                    let span = self.f.block(b).term_span;
+                    let phi = self.f.make_phi(self.ty, &[], span);
+                    phis.push((b, phi));
+                    self.f.inst(phi).result()
+                }
+            };
+            self.live[b.index()].1 = value;
+        }
+        for &(b, phi) in &phis {
+            let arms: Vec<(Block, Value)> =
+                self.cfg.preds(b).iter().map(|&p| (p, self.at_end(p))).collect();
+            self.f.set_phi_arms(phi, &arms);
+        }
+        self.new_phis.append(&mut phis);
+        reads
+            .iter()
+            .map(|&(b, at)| match at {
+                At::Start => self.at_start(b),
+                At::End => self.at_end(b),
+            })
+            .collect()
+    }
+
+    fn mark_loops(&mut self, def: Block) {
+        let mut at = self.loops.innermost(def);
+        while let Some(l) = at {
+            if self.defining_loop[l.index()] == self.stamp {
+                break;
+            }
+            self.defining_loop[l.index()] = self.stamp;
+            at = self.loops.parent(l);
+        }
+    }
+
+    /// What arrives at a block whose forward predecessors are done.
+    fn incoming(&self, b: Block) -> Incoming {
+        let mut seen = Incoming::None;
+        for &p in self.cfg.preds(b) {
+            if self.cfg.is_retreating(p, b) {
+                continue;
+            }
+            let value = match self.def[p.index()].1 {
+                Out::FromAbove => self.live[p.index()].1,
+                Out::Undefined => None,
+                Out::Value(v) => Some(v),
+            };
+            seen = match seen {
+                Incoming::None => Incoming::One(value),
+                Incoming::One(v) if v == value => seen,
+                Incoming::One(_) | Incoming::Several => Incoming::Several,
+            };
+        }
+        seen
+    }
+
+    fn at_start(&mut self, b: Block) -> Value {
+        match self.live[b.index()].1 {
+            Some(v) => v,
+            None => self.f.zero(self.ty),
+        }
+    }
+
+    fn at_end(&mut self, b: Block) -> Value {
+        match self.def[b.index()].1 {
+            Out::FromAbove => self.at_start(b),
+            Out::Undefined => self.f.zero(self.ty),
+            Out::Value(v) => v,
+        }
+    }
+
+    /// Lists the new phis in their blocks.
+    fn finish(mut self) {
+        self.new_phis.sort_by_key(|&(b, _)| b);
+        for group in self.new_phis.chunk_by(|a, b| a.0 == b.0) {
+            let phis = group.iter().map(|&(_, phi)| phi);
+            self.f.block_mut(group[0].0).insts.splice(0..0, phis);
+        }
+    }
+}
+
+enum Incoming {
+    None,
+    /// The same from everywhere; `None` when undefined.
+    One(Option<Value>),
+    Several,
+}
+
+/// A place that holds a value.
+#[derive(Clone, Copy)]
+enum Site {
+    Operand(Inst, u32),
+    Terminator(Block),
+    /// A definition of a slot.
+    Slot(u32, u32),
+}
+
+struct Use {
+    value: Value,
+    block: Block,
+    at: At,
+    site: Site,
+}
+
+/// The uses that their definition does not dominate.
+struct Escapes {
+    def_block: Vec<Option<Block>>,
+    uses: Vec<Use>,
+}
+
+impl Escapes {
+    fn find(f: &MpirFn, cfg: &Cfg, dom: &Dominators, transfers: &Transfers) -> Escapes {
+        let mut def_block = vec![None; f.locals.len()];
+        for b in f.block_ids() {
+            for &i in &f.block(b).insts {
+                if let Some(v) = f.inst(i).result() {
+                    def_block[v.index()] = Some(b);
+                }
+            }
+        }
+        for &(b, v) in transfers.slots.iter().flat_map(|s| &s.reads) {
+            def_block[v.index()] = Some(b);
+        }
+        let mut uses = Vec::new();
+        let mut check = |value: Value, block: Block, at: At, site: Site| {
+            if let Some(def) = def_block[value.index()]
+                && !dom.dominates(def, block)
+            {
+                uses.push(Use { value, block, at, site });
+            }
+        };
+        for &b in cfg.rpo() {
+            for &i in &f.block(b).insts {
+                if f.inst(i).op == Op::Phi {
+                    for (n, (p, v)) in f.phi_arms(i).enumerate() {
+                        check(v, p, At::End, Site::Operand(i, n as u32));
+                    }
+                } else {
+                    for (n, &v) in f.args(i).iter().enumerate() {
+                        check(v, b, At::Start, Site::Operand(i, n as u32));
+                    }
+                }
+            }
+            match &f.block(b).term {
+                Terminator::Ret(Some(v))
+                | Terminator::Cbr { cond: v, .. }
+                | Terminator::Switch { value: v, .. } => {
+                    check(*v, b, At::Start, Site::Terminator(b));
+                }
+                Terminator::Ret(None) | Terminator::Br(_) | Terminator::Unreachable => {}
+            }
+        }
+        for (slot, variable) in transfers.slots.iter().enumerate() {
+            for (n, &(b, v)) in variable.defs.iter().enumerate() {
+                check(v, b, At::End, Site::Slot(slot as u32, n as u32));
+            }
+        }
+        uses.sort_by_key(|u| u.value);
+        Escapes { def_block, uses }
+    }
+
+    fn by_value(&self) -> impl Iterator<Item = (Value, &[Use])> {
+        self.uses.chunk_by(|a, b| a.value == b.value).map(|uses| (uses[0].value, uses))
+    }
+}

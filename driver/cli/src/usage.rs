@@ -1,0 +1,114 @@
+//! Wrong command lines as diagnostics.
+
+use crate::args::OutputForm;
+use clap::error::{ContextKind, ContextValue};
+use magpie_diag::{Code, Diagnostic, SourceMap, Span};
+use std::ffi::OsString;
+
+/// What clap says about a command line, at the argument it is about. The command line becomes a
+/// source.
+pub(crate) fn diagnostic(
+    error: &clap::Error,
+    arguments: &[OsString],
+    sources: &mut SourceMap,
+) -> Diagnostic {
+    let words: Vec<String> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let line = format!("magpie {}", words.get(1..).unwrap_or_default().join(" "));
+    let text = error.render().to_string();
+    let mut lines = text.lines();
+    let head: Vec<&str> =
+        lines.by_ref().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let head = head.join(" ");
+    let message = head.strip_prefix("error: ").unwrap_or(&head).to_string();
+    let tips: Vec<&str> = lines.filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
+    let help = match tips[..] {
+        [] => "magpie --help lists the commands, magpie COMMAND --help its arguments".to_string(),
+        _ => tips.join("; "),
+    };
+    let (start, end) = place(error, &line);
+    let file = sources.add("<command line>", line);
+    Diagnostic::new(Code::MPL0006, Span::new(file, start, end), message).with_help(help)
+}
+
+/// The bytes of the argument that the error is about; the end of the line when one is missing.
+fn place(error: &clap::Error, line: &str) -> (u32, u32) {
+    let kinds = [
+        ContextKind::InvalidValue,
+        ContextKind::InvalidSubcommand,
+        ContextKind::InvalidArg,
+        ContextKind::TrailingArg,
+    ];
+    let found = kinds.into_iter().find_map(|kind| {
+        let Some(ContextValue::String(text)) = error.get(kind) else { return None };
+        // Flags are named with what they take: `--max-errors <N>`.
+        let word = text.split(' ').next().filter(|word| !word.is_empty())?;
+        let at = line.find(&format!(" {word}"))? + 1;
+        Some((at as u32, (at + word.len()) as u32))
+    });
+    let end = line.trim_end().len() as u32;
+    found.unwrap_or((end, end))
+}
+
+/// The form in which a command line that cannot be read wants its messages.
+pub(crate) fn output_form(arguments: &[OsString]) -> OutputForm {
+    let before_program = arguments.iter().take_while(|a| *a != "--");
+    let words: Vec<&str> = before_program.filter_map(|a| a.to_str()).collect();
+    let given = words.iter().enumerate().rev().find_map(|(n, word)| {
+        let value = word.strip_prefix("--output")?;
+        value.strip_prefix('=').or_else(|| words.get(n + 1).copied())
+    });
+    match given {
+        Some("json") => OutputForm::Json,
+        Some("jsonl") => OutputForm::Jsonl,
+        _ => OutputForm::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::CommandLine;
+    use clap::Parser;
+    use magpie_diag::render;
+
+    fn text(line: &str) -> String {
+        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let error = CommandLine::try_parse_from(&arguments).unwrap_err();
+        let mut sources = SourceMap::new();
+        let diagnostic = diagnostic(&error, &arguments, &mut sources);
+        render(&diagnostic, &sources, false)
+    }
+
+    #[test]
+    fn errors_stand_at_their_argument() {
+        let unknown = text("magpie -v rnu a.mp");
+        let head = "<command line>:1:11: error[MPL0006]: unrecognized subcommand 'rnu'\n";
+        assert!(unknown.starts_with(head), "{unknown}");
+        assert!(unknown.contains("help: a similar subcommand exists: 'run'\n"), "{unknown}");
+        for (line, column, word) in [
+            ("magpie run --devcie cpu", 12, "--device"),
+            ("magpie run --device gpus", 21, "vulkan"),
+            ("magpie run a.mp b", 17, "b"),
+            ("magpie --max-errors 0 check", 21, "1.."),
+            ("magpie --output xml check", 17, "jsonl"),
+            ("magpie explain", 15, "CODE"),
+            ("magpie build --blobs spv,x", 26, "wgsl"),
+            ("magpie fmt --check=yes", 12, "yes"),
+        ] {
+            let text = text(line);
+            assert!(text.starts_with(&format!("<command line>:1:{column}: ")), "{line}: {text}");
+            assert!(text.contains(word), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_form_of_messages_is_known_before_the_rest() {
+        let form = |line: &str| {
+            output_form(&line.split(' ').map(OsString::from).collect::<Vec<OsString>>())
+        };
+        assert_eq!(form("magpie --output json rnu"), OutputForm::Json);
+        assert_eq!(form("magpie rnu --output=jsonl"), OutputForm::Jsonl);
+        assert_eq!(form("magpie run a.mp -- --output json"), OutputForm::Text);
+        assert_eq!(form("magpie --output"), OutputForm::Text);
+    }
+}

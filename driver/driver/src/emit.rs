@@ -1,0 +1,212 @@
+//! `magpie build --emit`: artifacts, made in memory and then written whole.
+
+use crate::cache::Cache;
+use crate::frontend::{self, Program};
+use crate::kernels::Kernels;
+use crate::project::Project;
+use crate::registry;
+use crate::session::{Session, Stop};
+use crate::targets::{self, ASSUMED_FEATURES};
+use magpie_diag::{Code, Diagnostic, SourceMap, Span, closest};
+use magpie_gpu_spirv::disassembly::disassemble;
+use magpie_mpir::{FnId, print_module};
+use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob};
+use std::path::{Path, PathBuf};
+
+/// What `--emit` can name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Artifact {
+    /// `<stem>.mpir`: the program as its front end made it.
+    Mpir,
+    /// `gpu/<sid>.spv`.
+    Spv,
+    /// `gpu/<sid>.spvasm`: the same, disassembled.
+    SpvText,
+    /// Known, but made by a back end that this build does not have.
+    OtherKernels(GpuBackend),
+    /// Known, but not made by this build.
+    Later,
+}
+
+const NAMES: &[(&str, Artifact)] = &[
+    ("mpir", Artifact::Mpir),
+    ("spv", Artifact::Spv),
+    ("spv-text", Artifact::SpvText),
+    ("msl", Artifact::OtherKernels(GpuBackend::Msl)),
+    ("ptx", Artifact::OtherKernels(GpuBackend::Ptx)),
+    ("hip", Artifact::OtherKernels(GpuBackend::Hip)),
+    ("wgsl", Artifact::OtherKernels(GpuBackend::Wgsl)),
+    ("exe", Artifact::Later),
+    ("object", Artifact::Later),
+    ("asm", Artifact::Later),
+    ("shared-lib", Artifact::Later),
+    ("llvm-ir", Artifact::Later),
+    ("llvm-bc", Artifact::Later),
+    ("ast", Artifact::Later),
+    ("symgraph", Artifact::Later),
+    ("depsgraph", Artifact::Later),
+    ("cfggraph", Artifact::Later),
+    ("ownershipgraph", Artifact::Later),
+    ("mpd", Artifact::Later),
+    ("mpdbg", Artifact::Later),
+];
+
+const MADE_HERE: &str = "this build makes mpir, spv and spv-text";
+
+/// Compiles the program of the session and writes what `emit` names, an executable when it is
+/// empty, and with any kernel the registry. Gives the paths written.
+///
+/// # Errors
+/// The program is refused, a name is unknown, a file cannot be written.
+pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<PathBuf>, Stop> {
+    let wanted = parse_emit(session, emit)?;
+    let project = Project::find(session)?;
+    let program = frontend::load(session, &project)?;
+    let kernels = Kernels::prepare(session, &program)?;
+    session.stop_on_errors()?;
+    let files = session.time("emit", |session| {
+        make(session, &project, program, kernels, &wanted)
+    })?;
+    session.time("write", |session| write(session, &project, files))
+}
+
+fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, Stop> {
+    let names: Vec<&str> = match emit {
+        [] => vec!["exe"],
+        _ => emit.iter().map(|name| name.trim()).collect(),
+    };
+    let mut wanted = Vec::new();
+    for name in names {
+        let known = NAMES.iter().find(|(known, _)| *known == name).map(|&(_, artifact)| artifact);
+        match known {
+            Some(artifact @ (Artifact::Mpir | Artifact::Spv | Artifact::SpvText)) => {
+                wanted.push(artifact);
+            }
+            Some(Artifact::OtherKernels(backend)) => {
+                let message = format!("`--emit {name}` needs a back end that this build does not have");
+                let help = format!("portable kernels can be compiled for spv ({})", MADE_HERE);
+                let help = if backend == GpuBackend::Wgsl { MADE_HERE } else { &help };
+                session.refuse(Code::MPG_CORE_1300, message, help);
+            }
+            Some(Artifact::Later) => {
+                let message = format!("`--emit {name}` is not supported by this build");
+                let help = format!("{MADE_HERE}; `magpie run` runs the program");
+                session.refuse(Code::MPT2050, message, &help);
+            }
+            None => {
+                let message = format!("unknown emit name `{name}`");
+                let help = match closest(name, NAMES.iter().map(|(known, _)| *known)) {
+                    Some(word) => format!("did you mean `{word}`?"),
+                    None => MADE_HERE.to_string(),
+                };
+                session.report(Diagnostic::new(Code::MPL0001, Span::NONE, message).with_help(help));
+            }
+        }
+    }
+    session.stop_on_errors()?;
+    Ok(wanted)
+}
+
+/// A file to be written, by its path below the artifact folder.
+type File = (PathBuf, Vec<u8>);
+
+fn make(
+    session: &mut Session,
+    project: &Project,
+    mut program: Program,
+    kernels: Option<Kernels>,
+    wanted: &[Artifact],
+) -> Result<Vec<File>, Stop> {
+    // Names in artifacts do not depend on where the command is run.
+    let sources = relative_sources(session, &project.root);
+    let stem = project.stem();
+    let mut files = Vec::new();
+    if wanted.contains(&Artifact::Mpir) {
+        program.module.files = sources.iter().map(|(_, file)| file.name.clone()).collect();
+        files.push((format!("{stem}.mpir").into(), print_module(&program.module).into_bytes()));
+    }
+    let Some(mut kernels) = kernels else { return Ok(files) };
+    kernels.sources = sources;
+    let cache = Cache::new(&session.options, session.log());
+    let wants_spv = wanted.contains(&Artifact::Spv) || wanted.contains(&Artifact::SpvText);
+    let mut entries = Vec::new();
+    for &id in &kernels.ids {
+        let target = kernels.func(id).gpu_meta.as_ref().map(|meta| meta.target);
+        let asked = wants_spv || session.options.blobs.contains(&GpuBackend::Spv);
+        let mut blobs = Vec::new();
+        if (asked || target == Some(GpuBackend::Spv)) && kernels.may_exist_for(id, GpuBackend::Spv) {
+            blobs.extend(compile_spv(session, &kernels, id, &cache));
+        }
+        for blob in blobs.iter().filter(|_| wants_spv) {
+            let BlobCode::Bytes(code) = &blob.code else { continue };
+            let name = kernels.func(id).sid.file_name();
+            if wanted.contains(&Artifact::Spv) {
+                files.push((format!("gpu/{name}.spv").into(), code.clone()));
+            }
+            if wanted.contains(&Artifact::SpvText) {
+                files.push((format!("gpu/{name}.spvasm").into(), disassembly(code).into_bytes()));
+            }
+        }
+        entries.push(registry::Entry { kernel: kernels.func(id), blobs });
+    }
+    session.stop_on_errors()?;
+    let registry = registry::text(&kernels.module.types, &entries);
+    files.push((format!("{stem}.gpu_registry.ll").into(), registry.into_bytes()));
+    Ok(files)
+}
+
+fn compile_spv(
+    session: &mut Session,
+    kernels: &Kernels,
+    id: FnId,
+    cache: &Cache,
+) -> Option<KernelBlob> {
+    match targets::compile(kernels, id, GpuBackend::Spv, ASSUMED_FEATURES, cache) {
+        Ok(blob) => blob,
+        Err(errors) => {
+            session.report_all(errors);
+            None
+        }
+    }
+}
+
+fn disassembly(code: &[u8]) -> String {
+    let words: Vec<u32> = code
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect();
+    disassemble(&words).unwrap_or_else(|why| format!("; {why}\n"))
+}
+
+/// The sources under names relative to the project where they lie below it.
+fn relative_sources(session: &Session, root: &Path) -> SourceMap {
+    let root = std::path::absolute(root).unwrap_or_default();
+    let mut sources = SourceMap::new();
+    for (_, file) in session.sources.iter() {
+        let path = std::path::absolute(&file.name).unwrap_or_default();
+        let below = path.strip_prefix(&root).ok();
+        let name = below.map_or(file.name.clone(), |below| below.display().to_string());
+        sources.add(name, file.text.clone());
+    }
+    sources
+}
+
+fn write(session: &mut Session, project: &Project, files: Vec<File>) -> Result<Vec<PathBuf>, Stop> {
+    let folder = project.artifact_dir();
+    let mut paths = Vec::new();
+    for (below, content) in files {
+        let path = folder.join(below);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let made = made.map_err(|error| crate::source_file::reason(&error));
+        let written = made.and_then(|()| magpie_rt::fs::write_whole(&path, &content));
+        if let Err(why) = written {
+            let message = format!("cannot write `{}`: {why}", path.display());
+            let help = "free space or change permissions; a file of that name is still complete";
+            return Err(session.refuse(Code::MPL0004, message, help));
+        }
+        let below = path.strip_prefix(&project.root).unwrap_or(&path);
+        session.artifacts.push(below.display().to_string());
+        paths.push(path);
+    }
+    Ok(paths)
+}

@@ -1,0 +1,198 @@
+//! Source file → MPIR: the extension chooses the front end.
+
+use crate::modules::Packages;
+use crate::project::{Project, display_name};
+use crate::session::{Session, Stop};
+use crate::source_file;
+use magpie_diag::{Code, Diagnostic, FileId};
+use magpie_lang::ParsedModule;
+use magpie_mpir::verify::{Stage, verify_module};
+use magpie_mpir::{Domain, FnId, Module, MpirFn, parse_with_own_places};
+use magpie_types::fixed;
+use std::path::Path;
+
+/// A program in MPIR that the verifier has accepted ([`Stage::Surface`]).
+#[derive(Debug)]
+pub struct Program {
+    /// Every function.
+    pub module: Module,
+    /// Where it starts.
+    pub main: Option<FnId>,
+    /// What can be launched.
+    pub kernels: Vec<FnId>,
+    /// What `magpie test` runs.
+    pub tests: Vec<FnId>,
+    /// The entry file.
+    pub entry: FileId,
+}
+
+/// The languages that a program can be written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    Magpie,
+    Mpir,
+}
+
+impl Language {
+    /// The language of a file.
+    ///
+    /// # Errors
+    /// `MPT2050`, `MPL0006`: a language that this build does not have, or none.
+    pub(crate) fn of(session: &mut Session, path: &Path) -> Result<Language, Stop> {
+        let later = |session: &mut Session, name: &str| {
+            let message = format!("{name} programs are not supported by this build");
+            let help = "this build compiles Magpie (`.mp`) and MPIR text (`.mpir`)";
+            Err(session.refuse(Code::MPT2050, message, help))
+        };
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("mp") => Ok(Language::Magpie),
+            Some("mpir") => Ok(Language::Mpir),
+            Some("mi") => later(session, "Miri (`.mi`)"),
+            Some("nupp") => later(session, "Nupp (`.nupp`)"),
+            _ => {
+                let message = format!("`{}` is no source file", path.display());
+                let help = "the extension chooses the language: `.mp` for Magpie, `.mpir` for MPIR text";
+                Err(session.refuse(Code::MPL0006, message, help))
+            }
+        }
+    }
+}
+
+/// Reads a program and every module it imports, and compiles it to MPIR.
+///
+/// # Errors
+/// The program is refused.
+pub fn load(session: &mut Session, project: &Project) -> Result<Program, Stop> {
+    load_file(session, project, &project.entry)
+}
+
+/// As [`load`], with another entry file of the project.
+pub(crate) fn load_file(
+    session: &mut Session,
+    project: &Project,
+    path: &Path,
+) -> Result<Program, Stop> {
+    let language = Language::of(session, path)?;
+    let entry = source_file::read(session, path, &display_name(path))?;
+    let mut program = session.time("frontend", |session| match language {
+        Language::Magpie => compile_magpie(session, project, entry),
+        Language::Mpir => read_mpir(session, entry),
+    })?;
+    program.module.files = session.sources.iter().map(|(_, file)| file.name.clone()).collect();
+    session.time("verify", |session| {
+        verify_module(&program.module, Stage::Surface).map_err(|errors| {
+            session.report_all(errors);
+            Stop::Refused
+        })
+    })?;
+    Ok(program)
+}
+
+// ----- Magpie -----
+
+/// Whether the command compares the digests of modules with their text.
+fn compares_digests(command: &str) -> bool {
+    matches!(command, "build" | "run" | "test" | "lint")
+}
+
+/// Parses a module of the session and compares its digest where the command does.
+pub(crate) fn parse_magpie(session: &mut Session, file: FileId) -> ParsedModule {
+    let text = session.sources.file(file).map(|f| f.text.as_str()).unwrap_or_default();
+    let parsed = magpie_lang::parse_module(file, text);
+    if compares_digests(session.options.command) {
+        let mismatch = magpie_lang::check_digest(&parsed, text);
+        session.report_all(mismatch);
+    }
+    parsed
+}
+
+fn compile_magpie(
+    session: &mut Session,
+    project: &Project,
+    entry: FileId,
+) -> Result<Program, Stop> {
+    let parsed = parse_magpie(session, entry);
+    let path = parsed.name(parsed.ast.header.module.symbol);
+    let own = path.split('.').next().unwrap_or_default().to_string();
+    let packages = Packages::find(session, project, &own)?;
+    let mut load = |path: &str| {
+        let file = packages.read(session, path)?;
+        Some(parse_magpie(session, file))
+    };
+    let limit = project.manifest.max_mono_instances;
+    let output = magpie_lang::compile(parsed, &mut load, limit);
+    session.report_all(output.diagnostics);
+    session.stop_on_errors()?;
+    let magpie_lang::Output { module, main, kernels, tests, .. } = output;
+    Ok(Program { module, main, kernels, tests, entry })
+}
+
+// ----- MPIR text -----
+
+fn read_mpir(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
+    let text = session.sources.file(entry).map(|f| f.text.as_str()).unwrap_or_default();
+    let module = parse_with_own_places(text, entry).map_err(|errors| {
+        session.report_all(errors);
+        Stop::Refused
+    })?;
+    let find = |wanted: &dyn Fn(&MpirFn) -> bool| -> Vec<FnId> {
+        module.fn_ids().filter(|&f| wanted(module.func(f))).collect()
+    };
+    let mains = find(&|f| short_name(f) == "main" && is_host(f));
+    let kernels = find(&MpirFn::is_kernel);
+    let tests = find(&|f| {
+        let is_test = short_name(f).starts_with("test_") && f.ret_ty == fixed::UNIT;
+        is_test && is_host(f) && f.params.is_empty()
+    });
+    let main = match mains[..] {
+        [] => None,
+        [main] => Some(main),
+        [_, second, ..] => {
+            let f = module.func(second);
+            let d = Diagnostic::new(Code::MPL0005, f.span, "the program has two functions `@main`");
+            session.report(d.with_help("keep one of them"));
+            return Err(Stop::Refused);
+        }
+    };
+    if let Some(main) = main {
+        check_main(session, module.func(main))?;
+    }
+    Ok(Program { module, main, kernels, tests, entry })
+}
+
+/// The name of a function without its module.
+pub(crate) fn short_name(f: &MpirFn) -> &str {
+    f.name.rsplit('@').next().unwrap_or(&f.name)
+}
+
+fn is_host(f: &MpirFn) -> bool {
+    matches!(f.domain, Domain::Host | Domain::LowHost)
+}
+
+fn check_main(session: &mut Session, f: &MpirFn) -> Result<(), Stop> {
+    let fits = f.params.is_empty() && matches!(f.ret_ty, fixed::UNIT | fixed::I32 | fixed::I64);
+    if fits {
+        return Ok(());
+    }
+    let message = "`@main` takes no parameters and returns i64, i32 or unit";
+    session.report(
+        Diagnostic::new(Code::MPL0005, f.span, message)
+            .with_help("program arguments come from `std.os.@args`"),
+    );
+    Err(Stop::Refused)
+}
+
+/// The function that a program starts with.
+///
+/// # Errors
+/// `MPL0005` when there is none.
+pub fn main_of(session: &mut Session, program: &Program) -> Result<FnId, Stop> {
+    program.main.ok_or_else(|| {
+        let start = magpie_diag::Span::new(program.entry, 0, 0);
+        session.report(
+            Diagnostic::new(Code::MPL0005, start, "the program has no `@main` to start with")
+                .with_help("add `fn @main() -> i64`, or name another entry file with --entry FILE"),
+        );
+        Stop::Refused
+    })
+}

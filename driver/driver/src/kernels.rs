@@ -1,0 +1,117 @@
+//! [`Kernels`]: the device side of a program, checked and closed, from which blobs are made when a
+//! device or an artifact needs them.
+
+use crate::frontend::{Program, short_name};
+use crate::session::{Session, Stop};
+use magpie_diag::SourceMap;
+use magpie_mpir::passes::{Pipeline, inline_calls};
+use magpie_mpir::verify::{Stage, verify_fn};
+use magpie_mpir::{Domain, FnId, Module, MpirFn, Op};
+use magpie_types::kernel::GpuBackend;
+use rustc_hash::FxHashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The kernels of a program. Each is closed: it calls nothing but recursive device functions.
+#[derive(Debug)]
+pub struct Kernels {
+    /// The module with closed kernels, as the interpreter runs them.
+    pub(crate) module: Module,
+    /// Every kernel.
+    pub(crate) ids: Vec<FnId>,
+    /// For places in messages of blobs that are made late.
+    pub(crate) sources: SourceMap,
+    by_hash: FxHashMap<u64, FnId>,
+    optimized: Mutex<Optimized>,
+}
+
+/// A copy of the module in which functions are optimised one by one, when they are needed.
+#[derive(Debug, Default)]
+struct Optimized {
+    module: Option<Module>,
+    done: Vec<bool>,
+}
+
+impl Kernels {
+    /// Checks the rules of the language and of the targets, and closes the kernels. `None` when
+    /// the program has none.
+    ///
+    /// # Errors
+    /// The program is refused.
+    pub fn prepare(session: &mut Session, program: &Program) -> Result<Option<Kernels>, Stop> {
+        if program.kernels.is_empty() {
+            return Ok(None);
+        }
+        let mut module = program.module.clone();
+        session.time("kernels", |session| {
+            let mut errors = Vec::new();
+            inline_calls(&mut module, &mut errors);
+            session.report_all(errors);
+            session.stop_on_errors()?;
+            for id in module.fn_ids().filter(|&id| module.func(id).domain == Domain::Device) {
+                if let Err(errors) = verify_fn(&module, module.func(id), Stage::Core) {
+                    session.report_all(errors);
+                }
+            }
+            session.stop_on_errors()
+        })?;
+        let ids = program.kernels.clone();
+        let by_hash = ids.iter().map(|&id| (module.func(id).sid.hash(), id)).collect();
+        let sources = session.sources.clone();
+        Ok(Some(Kernels { module, ids, sources, by_hash, optimized: Mutex::default() }))
+    }
+
+    /// A kernel.
+    pub(crate) fn func(&self, id: FnId) -> &MpirFn {
+        self.module.func(id)
+    }
+
+    /// The kernel with this hash of its stable id.
+    pub(crate) fn by_hash(&self, hash: u64) -> Option<FnId> {
+        self.by_hash.get(&hash).copied()
+    }
+
+    /// The name of a kernel in messages.
+    pub(crate) fn name(&self, id: FnId) -> &str {
+        short_name(self.func(id))
+    }
+
+    /// Whether the rules of the language let a kernel exist for a back end: a portable one for all,
+    /// an unsafe one for its target, and for the host unless it uses what only its target has.
+    pub(crate) fn may_exist_for(&self, id: FnId, backend: GpuBackend) -> bool {
+        let f = self.func(id);
+        let Some(meta) = &f.gpu_meta else { return false };
+        match backend {
+            GpuBackend::Cpu | GpuBackend::Interp => !uses_vendor_ops(f),
+            GpuBackend::Spv
+            | GpuBackend::Msl
+            | GpuBackend::Ptx
+            | GpuBackend::Hip
+            | GpuBackend::Wgsl => meta.target == backend || !meta.is_unsafe,
+        }
+    }
+
+    /// Calls `use_it` with the module and the optimised form of a kernel.
+    pub(crate) fn with_optimized<R>(
+        &self,
+        id: FnId,
+        use_it: impl FnOnce(&Module, &MpirFn, &mut Pipeline) -> R,
+    ) -> R {
+        let mut state = self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
+        let Optimized { module, done } = &mut *state;
+        let module = module.get_or_insert_with(|| self.module.clone());
+        done.resize(module.fns.len(), false);
+        let mut pipeline = Pipeline::new();
+        if !std::mem::replace(&mut done[id.index()], true) {
+            pipeline.optimize_device(module, id);
+        }
+        use_it(module, module.func(id), &mut pipeline)
+    }
+}
+
+/// Whether a kernel has operations of one vendor.
+fn uses_vendor_ops(f: &MpirFn) -> bool {
+    let ops = f.blocks.iter().flat_map(|block| &block.insts).map(|&i| f.inst(i).op);
+    ops.into_iter().any(|op| {
+        matches!(op, Op::GpuMetalSimdShuffle | Op::GpuMetalSimdSum | Op::GpuMetalSimdPrefixSum)
+    })
+}

@@ -1,0 +1,63 @@
+//! What the command line and the environment ask for.
+
+use magpie_rt::gpu::DeviceChoice;
+use magpie_types::kernel::GpuBackend;
+use std::path::PathBuf;
+
+/// Whether kernels may run on the CPU when there is no GPU: `--gpu-fallback`, `[gpu] fallback`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fallback {
+    /// No device is an error that the program sees.
+    None,
+    /// The CPU device counts as a device.
+    Cpu,
+}
+
+/// The global flags.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// The command's name, for reports.
+    pub command: &'static str,
+    /// `--entry FILE`, or the file that the command was given.
+    pub entry: Option<PathBuf>,
+    /// `--profile NAME`.
+    pub profile: Option<String>,
+    /// `--target TRIPLE`.
+    pub target: Option<String>,
+    /// `--max-errors N`: errors that are shown.
+    pub max_errors: usize,
+    /// `--jobs N`: processes that run at once; `None` for one a core.
+    pub jobs: Option<usize>,
+    /// `--cache-dir DIR` or `MAGPIE_CACHE_DIR`.
+    pub cache_dir: Option<PathBuf>,
+    /// `--gpu-fallback`.
+    pub gpu_fallback: Option<Fallback>,
+    /// `--device` or `MAGPIE_DEVICE`.
+    pub device: Option<DeviceChoice>,
+    /// `--blobs LIST`: back ends whose blobs portable kernels get besides that of their target.
+    pub blobs: Vec<GpuBackend>,
+    /// `-v`: say on standard error which device, which cache entries and how long.
+    pub verbose: bool,
+}
+
+impl Options {
+    /// The default of every flag.
+    pub fn new(command: &'static str) -> Options {
+        Options {
+            command,
+            entry: None,
+            profile: None,
+            target: None,
+            max_errors: DEFAULT_MAX_ERRORS,
+            jobs: None,
+            cache_dir: None,
+            gpu_fallback: None,
+            device: None,
+            blobs: Vec::new(),
+            verbose: false,
+        }
+    }
+}
+
+/// Errors shown unless `--max-errors` says otherwise.
+pub const DEFAULT_MAX_ERRORS: usize = 20;

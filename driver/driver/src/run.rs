@@ -1,0 +1,95 @@
+//! `magpie run`: a program in this process.
+
+use crate::cache::Cache;
+use crate::device_config::device_config;
+use crate::frontend::{self, Program, main_of};
+use crate::host::{self, HostFn};
+use crate::kernels::Kernels;
+use crate::project::Project;
+use crate::provider::Provider;
+use crate::session::{Session, Stop};
+use crate::targets::Interpreter;
+use magpie_diag::Code;
+use magpie_mpir::FnId;
+use magpie_rt::gpu::{BlobProvider, DeviceChoice, DriverKind, Runtime};
+use std::sync::Arc;
+
+/// A program that is ready to run.
+pub struct Runnable {
+    main: HostFn,
+}
+
+/// Compiles the program of the session and makes its devices ready. Kernels are compiled when they
+/// are first launched.
+///
+/// # Errors
+/// The program is refused, or the device asked for is missing.
+pub fn prepare_run(session: &mut Session) -> Result<Runnable, Stop> {
+    let project = Project::find(session)?;
+    let program = frontend::load(session, &project)?;
+    let main = main_of(session, &program)?;
+    prepare(session, &project, program, main, false)
+}
+
+/// Makes a function of a program ready to run.
+pub(crate) fn prepare(
+    session: &mut Session,
+    project: &Project,
+    program: Program,
+    root: FnId,
+    is_test: bool,
+) -> Result<Runnable, Stop> {
+    let kernels = Kernels::prepare(session, &program)?;
+    let main = host::compile(session, program, root)?;
+    let config =
+        device_config(&session.options, &project.gpu(), project.has_manifest, is_test);
+    let runtime = Runtime::global();
+    runtime.configure(config.runtime);
+    if let Some(kernels) = kernels {
+        let kernels = Arc::new(kernels);
+        runtime.set_executor(Arc::new(Interpreter { kernels: Arc::clone(&kernels) }));
+        let cache = Cache::new(&session.options, session.log());
+        let announces_cpu = config.announces_cpu;
+        let provider: Arc<dyn BlobProvider> =
+            Arc::new(Provider::new(Arc::clone(&kernels), cache, session.log(), announces_cpu));
+        for &id in &kernels.ids {
+            let (hash, name) = (kernels.func(id).sid.hash(), kernels.name(id));
+            runtime.register_kernel(hash, name, Vec::new(), Some(Arc::clone(&provider)));
+        }
+        require_device(session, runtime)?;
+    }
+    Ok(Runnable { main })
+}
+
+/// A device that was named must be there: to go on without it would only hide why nothing works.
+fn require_device(session: &mut Session, runtime: &Runtime) -> Result<(), Stop> {
+    let named = match session.options.device {
+        Some(DeviceChoice::Driver(DriverKind::Cpu | DriverKind::Interp | DriverKind::Mock)) => false,
+        Some(DeviceChoice::Gpu | DeviceChoice::Driver(_) | DeviceChoice::Index(_)) => true,
+        Some(DeviceChoice::Auto) | None => false,
+    };
+    if !named {
+        return Ok(());
+    }
+    match runtime.default_device() {
+        Ok(context) => {
+            session.log().say(|| format!("device: {}", context.properties().label()));
+            Ok(())
+        }
+        Err(error) => {
+            let help = "`magpie devices` lists what is there, `magpie doctor` how to get more";
+            Err(session.refuse(Code::MPL0007, error.message, help))
+        }
+    }
+}
+
+impl Runnable {
+    /// Runs the program to its end; gives its exit code, the low 8 bits of its result.
+    pub fn execute(self, args: Vec<String>) -> u8 {
+        magpie_rt::os::set_program_args(args);
+        let code = self.main.call();
+        magpie_rt::io::flush_stdout();
+        Runtime::global().save_caches();
+        code as u8
+    }
+}

@@ -1,0 +1,272 @@
+//! Typed lowering: syntax trees → rich MPIR.
+//!
+//! [`Lowering`] knows the functions of the program; [`body::Body`] lowers one. Kernels and what
+//! they reach come first, as device functions; then every plain function for the host. Generic
+//! functions are copied for each list of type arguments, when a call asks for it.
+//!
+//! The law of this stage: an operand or a type about which an error was reported is *poisoned*;
+//! what depends on it is skipped in silence.
+
+mod arithmetic;
+mod arrays;
+mod body;
+mod builtin_bodies;
+mod builtin_call;
+mod call;
+mod callable;
+mod constant;
+mod control;
+mod device_memory;
+mod enums;
+mod impls;
+mod instances;
+mod launch;
+mod maps;
+mod names;
+mod ops;
+mod ownership;
+mod phi;
+mod pointers;
+mod skeleton;
+mod strings;
+mod structs;
+mod terminators;
+
+use crate::ast::*;
+use crate::builtins::BuiltinId;
+use crate::resolve::{FunctionId, ModuleId, Program};
+use crate::types::{TypeWork, Types};
+use impls::Impls;
+use instances::{Instance, InstanceId};
+use magpie_diag::{Code, Diagnostic};
+use magpie_mpir::{FnId, Module, Op as MpirOp, Place};
+use magpie_types::{TypeCtx, TypeId, fixed};
+use rustc_hash::FxHashMap;
+
+/// What lowering made.
+pub(crate) struct Lowered {
+    pub(crate) module: Module,
+    pub(crate) main: Option<FnId>,
+    pub(crate) kernels: Vec<FnId>,
+    pub(crate) tests: Vec<FnId>,
+}
+
+/// Something about which an error was reported.
+#[derive(Clone, Copy, Debug)]
+struct Poisoned;
+
+type Lower<T = Out> = Result<T, Poisoned>;
+
+/// What an instruction gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Out {
+    Value(magpie_mpir::Value),
+    /// Nothing: its type is `unit`.
+    Unit,
+}
+
+impl From<Option<magpie_mpir::Value>> for Out {
+    fn from(value: Option<magpie_mpir::Value>) -> Out {
+        value.map_or(Out::Unit, Out::Value)
+    }
+}
+
+/// The state of lowering a program.
+struct Lowering<'p> {
+    program: &'p Program,
+    types: Types,
+    module: Module,
+    diagnostics: Vec<Diagnostic>,
+    /// In the order in which they were asked for.
+    instances: Vec<Instance>,
+    /// By [`FunctionId`]: the host copy of a function without type parameters.
+    host: Vec<Option<InstanceId>>,
+    /// By [`FunctionId`]: the kernel, or the device copy of a function without type parameters.
+    device: Vec<Option<InstanceId>>,
+    generic: FxHashMap<(FunctionId, bool, Vec<TypeId>), Option<InstanceId>>,
+    /// By [`FunctionId`]: whether only kernels can run it.
+    device_only: Vec<bool>,
+    /// The functions made for built-in ones.
+    builtin_functions: FxHashMap<(BuiltinId, Option<TypeId>), FnId>,
+    impls: Impls,
+    /// Memory that function bodies use one after the other.
+    scratch: body::Scratch,
+    /// The next instance whose body is to be lowered.
+    next: usize,
+}
+
+/// Lowers a program. Diagnostics of this stage are added; when one of all of them is an error, the
+/// module is not to be used.
+pub(crate) fn lower(
+    program: &Program,
+    max_instances: u32,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Lowered {
+    let mut lowering = Lowering {
+        program,
+        types: Types::new(program, max_instances),
+        module: Module::new(),
+        diagnostics: std::mem::take(diagnostics),
+        instances: Vec::new(),
+        host: vec![None; program.functions.len()],
+        device: vec![None; program.functions.len()],
+        generic: FxHashMap::default(),
+        device_only: vec![false; program.functions.len()],
+        builtin_functions: FxHashMap::default(),
+        impls: Impls::default(),
+        scratch: body::Scratch::default(),
+        next: 0,
+    };
+    let lowered = lowering.run();
+    *diagnostics = lowering.diagnostics;
+    lowered
+}
+
+impl<'p> Lowering<'p> {
+    fn run(&mut self) -> Lowered {
+        let program = self.program;
+        self.with_types(|types, cx| crate::types::define_all(types, cx));
+        self.check_globals();
+        self.collect_impls();
+        let kernels: Vec<FunctionId> =
+            program.function_ids().filter(|&id| program.function(id).1.gpu.is_some()).collect();
+        let kernels: Vec<FnId> = kernels.iter().filter_map(|&id| self.kernel(id)).collect();
+        self.lower_bodies();
+        self.find_device_only(kernels.len());
+        for id in program.function_ids() {
+            let decl = program.function(id).1;
+            if decl.gpu.is_none() && decl.type_params.is_empty() && !self.device_only[id.0 as usize]
+            {
+                self.host_function(id);
+            }
+        }
+        self.lower_bodies();
+        self.with_types(|types, cx| types.define_instances(cx));
+        crate::types::check_limits(&self.types, &self.module.types, &mut self.diagnostics);
+        let main = self.main();
+        let tests = self.tests();
+        if !self.has_errors() {
+            self.check_ownership();
+        }
+        Lowered { module: std::mem::take(&mut self.module), main, kernels, tests }
+    }
+
+    fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    fn types(&mut self) -> &mut TypeCtx {
+        &mut self.module.types
+    }
+
+    fn with_types<R>(&mut self, f: impl FnOnce(&mut Types, &mut TypeWork<'_>) -> R) -> R {
+        let mut cx = TypeWork {
+            program: self.program,
+            ctx: &mut self.module.types,
+            diagnostics: &mut self.diagnostics,
+        };
+        f(&mut self.types, &mut cx)
+    }
+
+    /// Lowers the bodies of all instances that were asked for, and of those that this asks for.
+    fn lower_bodies(&mut self) {
+        while self.next < self.instances.len() {
+            let id = InstanceId(self.next as u32);
+            self.next += 1;
+            self.with_types(|types, cx| types.define_instances(cx));
+            body::lower_body(self, id);
+        }
+    }
+
+    /// Marks plain functions that use device operations, themselves or through others, among those
+    /// that kernels reach. `kernels` is how many functions come first in the module.
+    fn find_device_only(&mut self, kernels: usize) {
+        let count = self.module.fns.len();
+        let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count];
+        let mut work = Vec::new();
+        let mut marked = vec![false; count];
+        for (n, f) in self.module.fns.iter().enumerate().skip(kernels) {
+            for block in &f.blocks {
+                for &i in &block.insts {
+                    let data = f.inst(i);
+                    if data.op == MpirOp::Call {
+                        callers[data.func().index()].push(n as u32);
+                    } else if data.op.info().place == Place::Device && !marked[n] {
+                        marked[n] = true;
+                        work.push(n as u32);
+                    }
+                }
+            }
+        }
+        while let Some(callee) = work.pop() {
+            for caller in std::mem::take(&mut callers[callee as usize]) {
+                if !std::mem::replace(&mut marked[caller as usize], true) {
+                    work.push(caller);
+                }
+            }
+        }
+        for instance in &self.instances {
+            if instance.on_device && marked[instance.fn_id.index()] {
+                self.device_only[instance.function.0 as usize] = true;
+            }
+        }
+    }
+
+    fn main(&mut self) -> Option<FnId> {
+        let program = self.program;
+        let id = program.function_ids().find(|&id| {
+            let (module, decl) = program.function(id);
+            module == ModuleId(0) && program.module(module).name(decl.name.symbol) == "main"
+        })?;
+        let (module, decl) = program.function(id);
+        let span = program.module(module).span(decl.head);
+        let Some(instance) = self.host[id.0 as usize] else {
+            let is_plain = decl.gpu.is_none() && decl.type_params.is_empty();
+            if !is_plain {
+                self.report_main(span);
+            }
+            return None;
+        };
+        let instance = &self.instances[instance.0 as usize];
+        let fits = instance.params.is_empty()
+            && !decl.is_unsafe
+            && matches!(instance.result, None | Some(fixed::UNIT | fixed::I32 | fixed::I64));
+        let fn_id = instance.fn_id;
+        if !fits {
+            self.report_main(span);
+        }
+        Some(fn_id)
+    }
+
+    fn report_main(&mut self, span: magpie_diag::Span) {
+        let message = "`@main` is a plain function without parameters that returns i64, i32 or unit";
+        self.diagnostics.push(
+            Diagnostic::new(Code::MPL0005, span, message)
+                .with_help("write `fn @main() -> i64`; program arguments come from `std.os.@args`"),
+        );
+    }
+
+    fn tests(&self) -> Vec<FnId> {
+        let program = self.program;
+        let is_test = |&id: &FunctionId| {
+            let (module, decl) = program.function(id);
+            let name = program.module(module).name(decl.name.symbol);
+            name.starts_with("test_") && decl.params.is_empty() && !decl.is_unsafe
+        };
+        let hosts = program.function_ids().filter(is_test).filter_map(|id| self.host[id.0 as usize]);
+        let instances = hosts.map(|id| &self.instances[id.0 as usize]);
+        instances.filter(|i| i.result == Some(fixed::UNIT)).map(|i| i.fn_id).collect()
+    }
+
+    /// Checks the types and values of globals. Where one is used its value is read again.
+    fn check_globals(&mut self) {
+        let program = self.program;
+        for (m, scope) in program.modules.iter().enumerate() {
+            let module = ModuleId(m as u32);
+            for decl in &scope.ast().decls {
+                let DeclKind::Global(global) = &decl.kind else { continue };
+                constant::check_global(self, module, global);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Views, shared and weak handles, heap structs.
+
+use super::FnLowering;
+use crate::{Inst, Value};
+use magpie_types::abi::RtFn;
+use magpie_types::{Category, TypeId, TypeKind};
+
+impl FnLowering<'_, '_, '_> {
+    /// A view of an object is its handle; anything else is copied to where the view can point.
+    pub(super) fn borrow(&mut self, i: Inst) -> Vec<Value> {
+        let v = self.old.arg(i, 0);
+        let ty = self.ty(v);
+        let leaves = self.get(v).to_vec();
+        let is_view = self.view_target(ty).is_some();
+        if is_view || self.l.types().is_heap(ty) {
+            return leaves;
+        }
+        let slot = self.own_slot(ty);
+        self.store(ty, slot, 0, &leaves);
+        vec![slot]
+    }
+
+    /// An owned handle is a counted one.
+    pub(super) fn share(&mut self, i: Inst) -> Vec<Value> {
+        self.get(self.old.arg(i, 0)).to_vec()
+    }
+
+    pub(super) fn clone_handle(&mut self, i: Inst) -> Vec<Value> {
+        let v = self.old.arg(i, 0);
+        let leaves = self.get(v).to_vec();
+        self.retain(self.ty(v), &leaves);
+        leaves
+    }
+
+    pub(super) fn weak_downgrade(&mut self, i: Inst) -> Vec<Value> {
+        let v = self.old.arg(i, 0);
+        let handle = self.one(v);
+        // The runtime takes one strong count for the weak one.
+        self.retain(self.ty(v), &[handle]);
+        let low = self.l.low(self.old.inst(i).ty);
+        vec![self.rt_value(RtFn::WeakDowngrade, low, &[handle])]
+    }
+
+    pub(super) fn weak_upgrade(&mut self, i: Inst) -> Vec<Value> {
+        let handle = self.one(self.old.arg(i, 0));
+        let low = self.l.low(self.ty(self.old.arg(i, 0)));
+        let strong = self.rt_value(RtFn::WeakUpgrade, low, &[handle]);
+        let gone = self.is_null(strong);
+        let (none, some) = (self.i32(0), self.i32(1));
+        let tag = self.b.select(gone, none, some);
+        vec![tag, strong]
+    }
+
+    pub(super) fn retain_operand(&mut self, i: Inst) -> Vec<Value> {
+        let v = self.old.arg(i, 0);
+        let leaves = self.get(v);
+        self.retain(self.ty(v), &leaves);
+        Vec::new()
+    }
+
+    pub(super) fn release_operand(&mut self, i: Inst) -> Vec<Value> {
+        let v = self.old.arg(i, 0);
+        let leaves = self.get(v);
+        self.release(self.ty(v), &leaves);
+        Vec::new()
+    }
+
+    // ----- heap structs -----
+
+    /// A new object of a heap struct or heap enum, its payload zero.
+    pub(super) fn allocate(&mut self, ty: TypeId) -> Value {
+        let info = self.type_info(ty, 1);
+        self.rt_value(RtFn::Alloc, self.l.address, &[info])
+    }
+
+    pub(super) fn new_object(&mut self, i: Inst) -> Vec<Value> {
+        let ty = self.old.inst(i).ty;
+        let object = self.allocate(ty);
+        let old = self.old;
+        for (n, &v) in old.args(i).iter().enumerate() {
+            let leaves = self.get(v);
+            let offset = self.field_offset(ty, 0, n);
+            self.store(self.ty(v), object, offset, &leaves);
+        }
+        vec![object]
+    }
+
+    /// The type and the offset of a field of the struct that an operand is or shows. A value
+    /// struct behind a view starts where the view points.
+    fn field(&self, ty: TypeId, n: usize) -> (TypeId, u32) {
+        let object = self.view_target(ty).unwrap_or(ty);
+        let types = self.l.types();
+        let TypeKind::Struct(s) = types.kind(object) else {
+            unreachable!("fields belong to structs");
+        };
+        let def = types.struct_def(s);
+        let offset = match def.category {
+            Category::Heap => self.field_offset(object, 0, n),
+            Category::Value => types.field_offsets(0, &def.fields).0[n],
+        };
+        (def.fields[n].ty, offset)
+    }
+
+    pub(super) fn get_field(&mut self, i: Inst) -> Vec<Value> {
+        let v = self.old.arg(i, 0);
+        let data = self.old.inst(i);
+        let (ty, offset) = self.field(self.ty(v), data.imm_lo() as usize);
+        let object = self.one(v);
+        self.show(ty, data.ty, object, offset)
+    }
+
+    pub(super) fn set_field(&mut self, i: Inst) -> Vec<Value> {
+        let (v, value) = (self.old.arg(i, 0), self.old.arg(i, 1));
+        let (ty, offset) = self.field(self.ty(v), self.old.inst(i).imm_lo() as usize);
+        let object = self.one(v);
+        self.replace(ty, object, offset, value);
+        Vec::new()
+    }
+
+    /// Stores a value; what was there is released afterwards, because that may run any code.
+    pub(super) fn replace(&mut self, ty: TypeId, address: Value, offset: u32, value: Value) {
+        let leaves = self.get(value);
+        if self.l.types().is_copy(ty) {
+            return self.store(ty, address, offset, &leaves);
+        }
+        let before = self.load(ty, address, offset);
+        self.store(ty, address, offset, &leaves);
+        self.release(ty, &before);
+    }
+
+    // ----- panic -----
+
+    pub(super) fn panic_with_text(&mut self, i: Inst) -> Vec<Value> {
+        let text = self.one(self.old.arg(i, 0));
+        self.rt(RtFn::Panic, &[text]);
+        Vec::new()
+    }
+}

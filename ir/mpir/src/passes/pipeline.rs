@@ -1,0 +1,152 @@
+//! The order of the passes.
+
+use super::*;
+use crate::verify::{Stage, verify_fn};
+use crate::{FnId, Module, MpirFn};
+use magpie_types::TypeCtx;
+use std::time::{Duration, Instant};
+
+/// One step of a pipeline.
+struct Step {
+    name: &'static str,
+    run: fn(&mut MpirFn, &TypeCtx, &mut PassContext) -> bool,
+}
+
+macro_rules! steps {
+    ($($name:ident $(($types:ident))?),* $(,)?) => {
+        &[$(Step {
+            name: stringify!($name),
+            run: |f, _types, ctx| $name(f, $({ let $types = _types; $types },)? ctx),
+        }),*]
+    };
+}
+
+/// Lowered host functions.
+const HOST: &[Step] = steps![
+    simplify_cfg, fold(types), gvn(types), sccp, simplify_cfg, fold(types), licm(types), dce,
+];
+
+/// Kernels and device functions: from closed to scalar and simple.
+const DEVICE: &[Step] = steps![
+    simplify_cfg, lower_structs(types), fold(types), gvn(types), sccp, simplify_cfg,
+];
+
+/// Loops of constant length; the steps behind the first are taken only when that changes something.
+const UNROLL: &[Step] = steps![unroll, simplify_cfg, fold(types), gvn(types)];
+
+/// Loops inside loops are unrolled from the inside, this many levels.
+const MAX_UNROLLED_LEVELS: usize = 3;
+
+/// What remains for loops and the code in them.
+const LOOPS: &[Step] = steps![licm(types), fold(types), gvn(types), simplify_cfg, dce];
+
+/// Behind the lowering of bounds checks.
+const LATE: &[Step] = steps![fold(types), gvn(types), dce];
+
+/// Runs the passes over functions, with memory that is reused from one to the next.
+///
+/// In debug builds the verifier runs after every pass, and a fault is a panic that names the pass.
+#[derive(Default)]
+pub struct Pipeline {
+    ctx: PassContext,
+    times: Option<Vec<(&'static str, Duration)>>,
+}
+
+impl Pipeline {
+    /// A pipeline that does not measure.
+    pub fn new() -> Pipeline {
+        Pipeline::default()
+    }
+
+    /// A pipeline that measures the time of each pass.
+    pub fn with_times() -> Pipeline {
+        Pipeline { times: Some(Vec::new()), ..Pipeline::default() }
+    }
+
+    /// The time that each pass took so far, in order of first use; empty when it is not measured.
+    pub fn times(&self) -> &[(&'static str, Duration)] {
+        self.times.as_deref().unwrap_or_default()
+    }
+
+    /// Optimises a lowered host function of a module.
+    pub fn optimize_host(&mut self, module: &mut Module, id: FnId) {
+        self.with_fn(module, id, |pipeline, module, f| {
+            pipeline.run_all(module, f, HOST);
+            f.compact(|_| true);
+        });
+    }
+
+    /// Optimises a kernel, or a device function that a recursive kernel needs: aggregates are
+    /// flattened, loops unrolled, everything is computed once.
+    pub fn optimize_device(&mut self, module: &mut Module, id: FnId) {
+        self.with_fn(module, id, |pipeline, module, f| {
+            pipeline.run_all(module, f, DEVICE);
+            for _ in 0..MAX_UNROLLED_LEVELS {
+                if !pipeline.run(module, f, &UNROLL[0]) {
+                    break;
+                }
+                pipeline.run_all(module, f, &UNROLL[1..]);
+            }
+            pipeline.run_all(module, f, LOOPS);
+            f.compact(|_| true);
+        });
+    }
+
+    /// Makes the bounds checks of a kernel explicit and removes what they have in common. `f` is
+    /// the copy of a kernel for one target, already legalised.
+    pub fn lower_bounds_checks(&mut self, module: &Module, f: &mut MpirFn, width: IndexWidth) {
+        let start = self.times.is_some().then(Instant::now);
+        let changed = lower_bounds_checks(f, &module.types, width, &mut self.ctx);
+        self.after(module, f, "lower_bounds_checks", start);
+        if changed {
+            self.run_all(module, f, LATE);
+        }
+        f.compact(|_| true);
+    }
+
+    fn with_fn(
+        &mut self,
+        module: &mut Module,
+        id: FnId,
+        body: impl FnOnce(&mut Pipeline, &Module, &mut MpirFn),
+    ) {
+        let slot = &mut module.fns[id.index()];
+        let name = slot.name.clone();
+        let mut stand_in = MpirFn::new(slot.sid.clone(), name, slot.ret_ty, slot.domain);
+        // What a recursive call is checked against.
+        stand_in.params = slot.params.clone();
+        let mut f = std::mem::replace(slot, stand_in);
+        body(self, module, &mut f);
+        module.fns[id.index()] = f;
+    }
+
+    fn run_all(&mut self, module: &Module, f: &mut MpirFn, steps: &[Step]) {
+        for step in steps {
+            self.run(module, f, step);
+        }
+    }
+
+    fn run(&mut self, module: &Module, f: &mut MpirFn, step: &Step) -> bool {
+        let start = self.times.is_some().then(Instant::now);
+        let changed = (step.run)(f, &module.types, &mut self.ctx);
+        self.after(module, f, step.name, start);
+        changed
+    }
+
+    /// Takes the time and, in debug builds, looks at what the pass left.
+    fn after(&mut self, module: &Module, f: &MpirFn, name: &'static str, start: Option<Instant>) {
+        if let (Some(times), Some(start)) = (&mut self.times, start) {
+            let spent = start.elapsed();
+            match times.iter_mut().find(|t| t.0 == name) {
+                Some(time) => time.1 += spent,
+                None => times.push((name, spent)),
+            }
+        }
+        if cfg!(debug_assertions)
+            && let Err(faults) = verify_fn(module, f, Stage::Core)
+        {
+            let faults: Vec<&str> = faults.iter().map(|d| d.message.as_str()).collect();
+            panic!("{name} broke {}:\n{}", f.name, faults.join("\n"));
+        }
+    }
+}
