@@ -1,7 +1,8 @@
-//! No text makes the reader or the verifier panic, and what both accept prints back.
+//! No text makes the reader, the verifier or the lowering of host code panic; what the first two
+//! accept prints back, and lowered it is still accepted.
 
 use magpie_diag::FileId;
-use magpie_mpir::{Op, Stage, module_eq, parse, print_module, verify_module};
+use magpie_mpir::{Module, Op, Stage, module_eq, parse, passes, print_module, verify_module};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -36,6 +37,18 @@ fn check(text: &str) {
             assert!(again.is_ok_and(|again| module_eq(&compact, &again)), "{printed}");
         }
     }
+    if verify_module(&m, Stage::Core).is_ok() {
+        lower(m, text);
+    }
+}
+
+fn lower(mut m: Module, text: &str) {
+    passes::lower_arc(&mut m);
+    let errors = verify_module(&m, Stage::Core).err();
+    assert!(errors.is_none(), "{errors:?}\n{text}");
+    passes::lower_host(&mut m, &|_| None);
+    let errors = verify_module(&m, Stage::Core).err();
+    assert!(errors.is_none(), "{errors:?}\n{text}");
 }
 
 /// Words that mean something, to be put anywhere.
@@ -49,7 +62,7 @@ fn words() -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    // `PROPTEST_CASES` asks for more.
 
     #[test]
     fn any_text(text in ".*") {

@@ -249,6 +249,7 @@ impl FnLowering<'_, '_, '_> {
         }
         // The entry holds the stack slots, which are known now.
         self.b.switch_to(self.slots.entry());
+        self.b.at(old.span);
         self.b.br(blocks[0]);
     }
 
