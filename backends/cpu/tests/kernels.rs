@@ -428,3 +428,42 @@ bb4:
     let zeros = vec![0.0; (w * h) as usize];
     run(text, [2, 4, 1], [16, 2, 1], &[f32s(&x), f32s(&zeros), (bytes, len)], &scalars);
 }
+
+#[test]
+fn lanes_inside_a_border_that_runs_one_by_one() {
+    let text = "
+gpu fn t.@edge(%x: gpu.TBuffer<f32>, %o: gpu.TBuffer<f32>, %w: u32) workgroup(32, 1, 1) {
+bb0:
+  %g: u32 = gpu.global_id dim=0
+  %in: bool = icmp.ult %g, %w
+  cbr %in, bb1, bb5
+bb1:
+  %l: u32 = i.sub %g, u32 1
+  %w2: u32 = i.sub %w, u32 2
+  %inner: bool = icmp.ult %l, %w2
+  cbr %inner, bb2, bb3
+bb2:
+  %r: u32 = i.add %g, u32 1
+  %a: f32 = gpu.buffer_load [unchecked] %x, %l
+  %b: f32 = gpu.buffer_load [unchecked] %x, %r
+  %s: f32 = f.add %a, %b
+  br bb4
+bb3:
+  %c: f32 = gpu.buffer_load [unchecked] %x, %g
+  %d: f32 = f.neg %c
+  br bb4
+bb4:
+  %v: f32 = phi [bb2: %s], [bb3: %d]
+  %v2: f32 = f.mul %v, f32 0x40400000
+  gpu.buffer_store [unchecked] %o, %g, %v2
+  br bb5
+bb5:
+  ret
+}
+";
+    for w in [1u32, 2, 3, 5, 31, 32, 33, 70, 96] {
+        let x: Vec<f32> = (0..w).map(|i| i as f32 * 1.25 - 3.0).collect();
+        let zeros = vec![0.0; w as usize];
+        run(text, [3, 1, 1], [32, 1, 1], &[f32s(&x), f32s(&zeros)], &w.to_le_bytes());
+    }
+}

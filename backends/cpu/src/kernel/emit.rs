@@ -291,38 +291,22 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         self.loop_step(&z);
     }
 
-    /// The invocations of one row in x: those that the guard lets through, in lanes first.
+    /// The invocations of one row in x: those that the guard lets through, in lanes where
+    /// neighbours take the same way, else one by one.
     fn row(&mut self, vary: &Vary, guard: &Guard, in_lanes: bool) {
         let tx = self.counters.thread[0];
         let row = self.row_start();
-        let range = self.active_range(guard);
-        self.b.def_var(tx, range.from);
-        if in_lanes {
-            let (head, body, done) =
-                (self.b.create_block(), self.b.create_block(), self.b.create_block());
-            let latch = self.b.create_block();
+        let runs = self.range(&guard.runs);
+        let lanes = in_lanes.then(|| {
+            let lanes = self.range(&guard.lanes);
+            let from = self.b.ins().umax(runs.from, lanes.from);
+            let to = self.b.ins().umin(runs.to, lanes.to);
+            let exact = self.b.ins().band(runs.exact, lanes.exact);
+            let exact = self.b.ins().band(exact, self.launch.lanes_ok);
             let none = self.b.ins().iconst(types::I32, 0);
-            let exact = self.b.ins().select(self.launch.lanes_ok, range.to, none);
-            let end = self.b.ins().select(range.exact, exact, none);
-            self.b.ins().jump(head, &[]);
-            self.b.switch_to_block(head);
-            let x = self.b.use_var(tx);
-            // `x + LANES` cannot wrap: a workgroup is far smaller.
-            let last = self.b.ins().iadd_imm_s(x, LANES as i64);
-            let more = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, last, end);
-            self.b.ins().brif(more, body, &[], done, &[]);
-            self.b.switch_to_block(body);
-            self.set_linear(row);
-            self.leave = latch;
-            let mut lanes = Vector::new(self, vary, guard);
-            lanes.region(self);
-            self.b.switch_to_block(latch);
-            let x = self.b.use_var(tx);
-            let x = self.b.ins().iadd_imm_s(x, LANES as i64);
-            self.b.def_var(tx, x);
-            self.b.ins().jump(head, &[]);
-            self.b.switch_to_block(done);
-        }
+            (from, self.b.ins().select(exact, to, none))
+        });
+        self.b.def_var(tx, runs.from);
         let (head, body, latch, done) = (
             self.b.create_block(),
             self.b.create_block(),
@@ -332,8 +316,30 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         self.b.ins().jump(head, &[]);
         self.b.switch_to_block(head);
         let x = self.b.use_var(tx);
-        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, x, range.to);
-        self.b.ins().brif(more, body, &[], done, &[]);
+        let next = self.b.create_block();
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, x, runs.to);
+        self.b.ins().brif(more, next, &[], done, &[]);
+        self.b.switch_to_block(next);
+        if let Some((from, to)) = lanes {
+            let (side_by_side, lanes_latch) = (self.b.create_block(), self.b.create_block());
+            let begun = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, x, from);
+            let fits = self.fits(x, to);
+            let go = self.b.ins().band(begun, fits);
+            self.b.ins().brif(go, side_by_side, &[], body, &[]);
+            self.b.switch_to_block(side_by_side);
+            self.set_linear(row);
+            self.leave = lanes_latch;
+            let mut lanes = Vector::new(self, vary, guard);
+            lanes.region(self);
+            self.b.switch_to_block(lanes_latch);
+            let x = self.b.use_var(tx);
+            let x = self.b.ins().iadd_imm_s(x, LANES as i64);
+            self.b.def_var(tx, x);
+            let fits = self.fits(x, to);
+            self.b.ins().brif(fits, side_by_side, &[], head, &[]);
+        } else {
+            self.b.ins().jump(body, &[]);
+        }
         self.b.switch_to_block(body);
         self.set_linear(row);
         self.leave = latch;
@@ -344,6 +350,13 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         self.b.def_var(tx, x);
         self.b.ins().jump(head, &[]);
         self.b.switch_to_block(done);
+    }
+
+    /// Whether all lanes from `x` on lie below `to`. `x + LANES` cannot wrap: a workgroup is far
+    /// smaller.
+    fn fits(&mut self, x: ir::Value, to: ir::Value) -> ir::Value {
+        let end = self.b.ins().iadd_imm_s(x, LANES as i64);
+        self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, to)
     }
 
     /// The linear position of the first invocation of the row.
@@ -362,8 +375,8 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         self.b.def_var(self.counters.linear, linear);
     }
 
-    /// The positions in x that meet the guard of the region.
-    fn active_range(&mut self, guard: &Guard) -> Range {
+    /// The positions in x that meet all parts of a guard.
+    fn range(&mut self, parts: &[Part]) -> Range {
         let tx = self.counters.thread[0];
         let zero32 = self.b.ins().iconst(types::I32, 0);
         let zero = self.b.ins().iconst(types::I64, 0);
@@ -371,13 +384,13 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         let all = self.b.ins().uextend(types::I64, all32);
         let (mut from, mut to) = (zero, all);
         let mut exact = self.b.ins().iconst(types::I8, 1);
-        if guard.parts.is_empty() {
+        if parts.is_empty() {
             return Range { from: zero32, to: all32, exact };
         }
         // Guards are evaluated for the first invocation of the row.
         self.b.def_var(tx, zero32);
         self.forget_values();
-        for &part in &guard.parts {
+        for &part in parts {
             let (index, bound, below) = match part {
                 Part::Same(cond) => {
                     let cond = self.evaluate(cond);

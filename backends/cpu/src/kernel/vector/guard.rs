@@ -1,8 +1,10 @@
-//! Guards at the start of a region, such as `x < n`, as bounds of the invocation loop.
+//! Branches on the position in x, as bounds of the invocation loop.
 //!
-//! Invocations outside run nothing but the way to the end of the region, so they need not run at
-//! all. The bounds are exact for indices that do not wrap; the runtime check of that is part of the
-//! emitted code.
+//! A guard at the start of a region, such as `x < n`, lets the invocations outside run nothing but
+//! the way to the end of the region: they need not run at all. A branch inside, such as the test
+//! whether a pixel lies off the border, parts the row: neighbours that take the same side run in
+//! lanes, the others one by one. The bounds are exact for indices that do not wrap; the check of
+//! that is part of the emitted code.
 
 use super::super::carried::{Carried, Carry};
 use super::super::regions::{Region, RegionPlan};
@@ -26,11 +28,14 @@ pub(crate) enum Part {
     AtLeast { index: Value, bound: Value },
 }
 
-/// The guards of a region, outermost first.
+/// The branches of a region that bounds replace.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    pub(crate) parts: Vec<Part>,
-    /// Blocks that end in a guard, with the side on which the region goes on.
+    /// Met by every invocation that must run.
+    pub(crate) runs: Vec<Part>,
+    /// Met, besides, by invocations that may run in lanes.
+    pub(crate) lanes: Vec<Part>,
+    /// Blocks that end in such a branch, with the side that meets it.
     blocks: Vec<(Block, Block)>,
 }
 
@@ -45,7 +50,7 @@ impl Guard {
         self.blocks.iter().find(|(g, _)| *g == b).map(|&(_, to)| to)
     }
 
-    /// Finds the guards of a region.
+    /// Finds the branches of a region that depend on x and can be bounds.
     pub(crate) fn find(
         f: &MpirFn,
         types: &magpie_types::TypeCtx,
@@ -55,11 +60,31 @@ impl Guard {
         vary: &Vary,
     ) -> Guard {
         let mut guard = Guard::default();
-        // Skipped invocations do not choose a way out.
-        if region.exits.len() + region.returns as usize != 1 || plan.per_invocation {
+        let finder = Finder { f, types, plan, carried, vary };
+        if plan.per_invocation {
             return guard;
         }
-        let finder = Finder { f, types, plan, carried, vary };
+        // Skipped invocations do not choose a way out.
+        if region.exits.len() + region.returns as usize == 1 {
+            finder.find_start(region, &mut guard);
+        }
+        finder.find_inside(region, &mut guard);
+        guard
+    }
+}
+
+struct Finder<'a> {
+    f: &'a MpirFn,
+    types: &'a magpie_types::TypeCtx,
+    plan: &'a RegionPlan,
+    carried: &'a Carried,
+    vary: &'a Vary,
+}
+
+impl Finder<'_> {
+    /// The guards in front of everything that has an effect.
+    fn find_start(&self, region: &Region, guard: &mut Guard) {
+        let (f, plan, finder) = (self.f, self.plan, self);
         let mut b = region.leader;
         let mut steps = 0;
         while finder.is_inert(b) && steps < MAX_PARTS {
@@ -76,30 +101,50 @@ impl Guard {
                     if !plan.is_internal(b, active)
                         || active == region.leader
                         || !finder.parts(*cond, negated, &mut parts)
-                        || guard.parts.len() + parts.len() > MAX_PARTS
+                        || guard.runs.len() + parts.len() > MAX_PARTS
                     {
                         break;
                     }
-                    guard.parts.extend(parts);
+                    guard.runs.extend(parts);
                     guard.blocks.push((b, active));
                     b = active;
                 }
                 _ => break,
             }
         }
-        guard
     }
-}
 
-struct Finder<'a> {
-    f: &'a MpirFn,
-    types: &'a magpie_types::TypeCtx,
-    plan: &'a RegionPlan,
-    carried: &'a Carried,
-    vary: &'a Vary,
-}
+    /// Branches that depend on x anywhere else.
+    fn find_inside(&self, region: &Region, guard: &mut Guard) {
+        for &b in &region.blocks {
+            let Terminator::Cbr { cond, then, else_ } = self.f.block(b).term else { continue };
+            if !self.vary.get(cond) || guard.holds(b) {
+                continue;
+            }
+            let mut parts = Vec::new();
+            let mut active = then;
+            if !self.parts(cond, false, &mut parts) || self.is_narrow(&parts) {
+                parts.clear();
+                active = else_;
+                if !self.parts(cond, true, &mut parts) {
+                    continue;
+                }
+            }
+            if guard.lanes.len() + parts.len() <= MAX_PARTS {
+                guard.lanes.extend(parts);
+                guard.blocks.push((b, active));
+            }
+        }
+    }
 
-impl Finder<'_> {
+    /// Whether hardly any invocation meets the parts: the other side is the usual one.
+    fn is_narrow(&self, parts: &[Part]) -> bool {
+        parts.iter().any(|p| match *p {
+            Part::Below { bound, .. } => self.f.as_bits(bound).is_some_and(|n| n < 8),
+            Part::Same(_) | Part::AtLeast { .. } => false,
+        })
+    }
+
     /// Whether executing a block changes nothing that others can see.
     fn is_inert(&self, b: Block) -> bool {
         self.f.block(b).insts.iter().all(|&i| {
