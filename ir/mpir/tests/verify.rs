@@ -296,7 +296,7 @@ fn modules_made_by_hand() {
 
 #[test]
 fn several_errors_in_one_run() {
-    let body = "%1: i32 = i.add %i, %u\n".repeat(1).to_string()
+    let body = "%1: i32 = i.add %i, %u\n".to_string()
         + "%2: u32 = gpu.global_id dim=5\n %3: f32 = f.add %i, %f\n ret";
     assert_eq!(errors(&read(&with(KERNEL, &body)), Stage::Core).len(), 3);
     let many = (0..1000).map(|n| format!(" %{n}: i32 = i.add %i, %u\n")).collect::<String>();
