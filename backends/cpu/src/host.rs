@@ -249,8 +249,7 @@ impl Translator<'_, '_, '_> {
                 Some(self.b.ins().func_addr(types::I64, r))
             }
             Op::TypeInfoAddr => {
-                let address =
-                    self.code.runtime.type_info(TypeId(data.imm_lo()), data.imm_hi() != 0);
+                let address = self.code.runtime.type_info(TypeId(data.imm_lo()), data.imm_hi());
                 Some(self.b.ins().iconst(types::I64, address as i64))
             }
             Op::RtRaw => {

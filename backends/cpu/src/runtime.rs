@@ -13,9 +13,10 @@ pub trait Runtime {
     fn str_object(&mut self, text: &str) -> *const u8;
     /// The address of the bytes of a text, NUL-terminated.
     fn c_string(&mut self, text: &str) -> *const u8;
-    /// The address of the run-time description of a type: of its values, or of the object behind
-    /// a handle.
-    fn type_info(&mut self, ty: TypeId, object: bool) -> *const u8;
+    /// The address of the run-time description of a type. `object` is that of `typeinfo.addr`: 0
+    /// for its values, 1 for the payload of its objects, 2 for the payload of a callable that
+    /// captures the fields of the struct.
+    fn type_info(&mut self, ty: TypeId, object: u32) -> *const u8;
     /// `file:line:column` of a place, if it has source.
     fn describe(&self, span: Span) -> Option<String>;
 }

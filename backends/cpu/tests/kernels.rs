@@ -1,43 +1,15 @@
-//! Kernels as machine code against the reference interpreter.
+//! Kernels as machine code against the reference interpreter: regions, carried values, lanes.
 
-use magpie_codegen_cpu::{Runtime, compile_kernel};
-use magpie_diag::{FileId, Span};
-use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
-use magpie_interp::{Argument, Buffer, Launch, run_kernel};
-use magpie_mpir::{FnId, Module, parse};
-use magpie_types::TypeId;
-use magpie_types::abi::RtFn;
-use magpie_types::kernel::{HostBuffer, HostKernelFn, HostLaunch};
+mod support;
 
-struct NoHost;
+use magpie_diag::FileId;
+use magpie_interp::Argument;
+use magpie_mpir::{Module, parse};
+use magpie_types::TypeKind;
+use support::{Case, execute, interpret};
 
-impl Runtime for NoHost {
-    fn function(&self, f: RtFn) -> *const u8 {
-        magpie_rt::symbol_address(f)
-    }
-    fn str_object(&mut self, _: &str) -> *const u8 {
-        std::ptr::null()
-    }
-    fn c_string(&mut self, _: &str) -> *const u8 {
-        std::ptr::null()
-    }
-    fn type_info(&mut self, _: TypeId, _: bool) -> *const u8 {
-        std::ptr::null()
-    }
-    fn describe(&self, _: Span) -> Option<String> {
-        None
-    }
-}
-
-const RULES: LayoutRules = LayoutRules {
-    scalars: ScalarRule::Arguments,
-    storage8: true,
-    storage16: true,
-    hidden_length: 0,
-    fixed_workgroup: false,
-};
-
-/// Runs the first kernel of a module on both and returns the buffers of the machine code.
+/// Runs the first kernel of a module on both, and gives the buffers of the machine code. Buffers
+/// and scalars (one behind the other, each at its size) fill the parameters in order.
 fn run(
     text: &str,
     grid: [u32; 3],
@@ -47,63 +19,28 @@ fn run(
 ) -> Vec<Vec<u8>> {
     let module: Module = parse(text, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
     let kernel = module.fn_ids().find(|&f| module.func(f).is_kernel()).expect("a kernel");
-    let expected = interpret(&module, kernel, grid, block, buffers, scalars);
-
-    let f = module.func(kernel);
-    let layout = compute_layout(f, &module.types, &RULES);
-    let code = compile_kernel(&module, &[f], &layout, &mut NoHost).expect("compiles");
-    let mut memory: Vec<Vec<u8>> = buffers.iter().map(|(b, _)| b.clone()).collect();
-    let host: Vec<HostBuffer> = memory
-        .iter_mut()
-        .zip(buffers)
-        .map(|(m, (_, len))| HostBuffer { data: m.as_mut_ptr(), len: *len })
-        .collect();
-    let mut block_bytes = scalars.to_vec();
-    block_bytes.resize(layout.scalar_size.max(16) as usize, 0);
-    let launch = HostLaunch { buffers: host.as_ptr(), scalars: block_bytes.as_ptr(), grid, block };
-    let invocations: u32 = block.iter().product();
-    let body = code.bodies[0];
-    let bytes = code.shared_bytes.next_multiple_of(64) + body.frame_bytes * invocations;
-    let mut scratch = vec![0x5au64; bytes as usize / 8 + 16];
-    let start = scratch.as_mut_ptr().cast::<u8>();
-    // SAFETY: the padding of 128 bytes has room for the alignment.
-    let aligned = unsafe { start.add(start.align_offset(64)) };
-    let groups: u64 = grid.iter().map(|&g| g as u64).product();
-    // SAFETY: the entry was compiled with this signature, and all memory lives until after the call.
-    unsafe {
-        let entry: HostKernelFn = std::mem::transmute(body.entry);
-        entry(&launch, 0, groups / 2, aligned);
-        entry(&launch, groups / 2, groups, aligned);
-    }
-    assert_eq!(memory, expected, "machine code and interpreter differ");
-    memory
-}
-
-fn interpret(
-    module: &Module,
-    kernel: FnId,
-    grid: [u32; 3],
-    block: [u32; 3],
-    buffers: &[(Vec<u8>, u64)],
-    scalars: &[u8],
-) -> Vec<Vec<u8>> {
-    let f = module.func(kernel);
-    let layout = compute_layout(f, &module.types, &RULES);
-    let arguments: Vec<Argument> = layout
+    let (mut buffer, mut at) = (0, 0);
+    let arguments: Vec<Argument> = module
+        .func(kernel)
         .params
         .iter()
-        .map(|p| match *p {
-            magpie_types::kernel::ParamLayout::Buffer(ref b) => Argument::Buffer(b.index as usize),
-            magpie_types::kernel::ParamLayout::Scalar { offset, size, .. } => {
-                Argument::Scalar(scalars[offset as usize..(offset + size) as usize].to_vec())
+        .map(|&(_, ty)| match module.types.kind(ty) {
+            TypeKind::Buffer(_) => {
+                buffer += 1;
+                Argument::Buffer(buffer - 1)
+            }
+            _ => {
+                let size = module.types.layout(ty).size as usize;
+                at += size;
+                Argument::Scalar(scalars[at - size..at].to_vec())
             }
         })
         .collect();
-    let mut memory: Vec<Vec<u8>> = buffers.iter().map(|(b, _)| b.clone()).collect();
-    let mut views: Vec<Buffer> = memory.iter_mut().map(|m| Buffer { bytes: m }).collect();
-    run_kernel(module, kernel, Launch::new(grid, block), &arguments, &mut views, &mut |_| {})
-        .unwrap_or_else(|e| panic!("{e}"));
-    memory
+    let bytes: Vec<Vec<u8>> = buffers.iter().map(|(b, _)| b.clone()).collect();
+    let case = Case { grid, block, arguments: &arguments, buffers: &bytes };
+    let out = execute(&module, kernel, &case);
+    assert_eq!(out, interpret(&module, kernel, &case), "machine code and interpreter differ");
+    out
 }
 
 fn u32s(v: &[u32]) -> (Vec<u8>, u64) {

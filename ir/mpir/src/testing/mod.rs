@@ -15,6 +15,7 @@ mod control;
 mod device_fn;
 mod kernel;
 mod memory;
+pub mod ops;
 mod rng;
 mod scalar;
 
