@@ -1,6 +1,7 @@
-//! Developer tasks: `cargo xtask setup | test | bench | dist`.
+//! Developer tasks: `cargo xtask setup | test | bench | dist | photo`.
 
 mod dist;
+mod photo;
 mod setup;
 mod step;
 mod test;
@@ -34,6 +35,8 @@ enum Task {
     },
     /// Pack the release binary, README, LICENSE and examples
     Dist,
+    /// Draw the picture that the examples filter
+    Photo,
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
             run("bench", command.args(args))
         }
         Task::Dist => dist::dist(),
+        Task::Photo => photo::photo(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
