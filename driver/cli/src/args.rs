@@ -91,9 +91,10 @@ enum FallbackWord {
 
 fn backend(word: &str) -> Result<GpuBackend, String> {
     let known = GpuBackend::TARGETS;
-    known.into_iter().find(|backend| backend.name() == word).ok_or_else(|| {
-        format!("the back ends are {}", known.map(GpuBackend::name).join(", "))
-    })
+    known
+        .into_iter()
+        .find(|backend| backend.name() == word)
+        .ok_or_else(|| format!("the back ends are {}", known.map(GpuBackend::name).join(", ")))
 }
 
 #[derive(Subcommand, Debug)]

@@ -97,10 +97,7 @@ fn finish(session: &mut Session, output: Output, result: Result<Done, Stop>) -> 
 
 fn new(session: &mut Session, output: Output, path: &std::path::Path) -> Result<Done, Stop> {
     magpie_driver::new_project(session, path)?;
-    output.answer(&format!(
-        "made `{0}`; run it with: cd {0} && magpie run\n",
-        path.display()
-    ));
+    output.answer(&format!("made `{0}`; run it with: cd {0} && magpie run\n", path.display()));
     Ok(Done::Silent)
 }
 
@@ -128,7 +125,8 @@ fn utf8_arguments(session: &mut Session, args: Vec<OsString>) -> Result<Vec<Stri
             Ok(text) => texts.push(text),
             Err(arg) => {
                 let shown = arg.to_string_lossy().into_owned();
-                let message = format!("argument {} of the program is not valid UTF-8: {shown:?}", n + 1);
+                let message =
+                    format!("argument {} of the program is not valid UTF-8: {shown:?}", n + 1);
                 let help = "programs take text; pass such a name through a file";
                 return Err(session.refuse(Code::MPL0006, message, help));
             }

@@ -21,12 +21,12 @@ const HASH: usize = blake3::OUT_LEN;
 
 /// What an entry was made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Key([u8; HASH]);
+pub(crate) struct Key([u8; HASH]);
 
 impl Key {
     /// The key of a kernel: its canonical text, which is closed (it names no other function), for a
     /// back end and the features of a device.
-    pub fn new(text: &str, backend: GpuBackend, features: DeviceFeatures) -> Key {
+    pub(crate) fn new(text: &str, backend: GpuBackend, features: DeviceFeatures) -> Key {
         let mut hasher = blake3::Hasher::new();
         for part in [compiler_identity().as_bytes(), text.as_bytes()] {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -57,7 +57,7 @@ fn compiler_identity() -> &'static str {
 
 /// The folder of compiled kernels.
 #[derive(Clone, Debug)]
-pub struct Cache {
+pub(crate) struct Cache {
     folder: Option<PathBuf>,
     log: Log,
 }
@@ -65,7 +65,7 @@ pub struct Cache {
 impl Cache {
     /// The cache that the options name, else the user's: `$XDG_CACHE_HOME/magpie/kernels` or
     /// `$HOME/.cache/magpie/kernels`. Touches nothing.
-    pub fn new(options: &Options, log: Log) -> Cache {
+    pub(crate) fn new(options: &Options, log: Log) -> Cache {
         let absolute = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
@@ -79,13 +79,13 @@ impl Cache {
     }
 
     /// The folder of the entries, if there is one.
-    pub fn folder(&self) -> Option<&Path> {
+    pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
     /// The entry of a key. `name` is for messages. `None` when there is none, or one that is not
     /// what was written.
-    pub fn get(&self, key: Key, name: &str) -> Option<KernelBlob> {
+    pub(crate) fn get(&self, key: Key, name: &str) -> Option<KernelBlob> {
         let path = self.folder.as_ref()?.join(key.file_name());
         let found = match read(&path) {
             Ok(bytes) => decode(key, &bytes),
@@ -99,7 +99,7 @@ impl Cache {
     }
 
     /// Adds or replaces an entry. A folder that cannot be written to costs time only.
-    pub fn put(&self, key: Key, name: &str, blob: &KernelBlob) {
+    pub(crate) fn put(&self, key: Key, name: &str, blob: &KernelBlob) {
         let Some(folder) = &self.folder else { return };
         let Some(bytes) = encode(key, blob) else { return };
         let written = std::fs::create_dir_all(folder).map_err(|error| error.to_string());

@@ -60,7 +60,9 @@ impl DeviceList {
         }
         let mut out = table(&rows);
         match self.chosen {
-            Some(_) => out.push_str("* `magpie run` uses this one here; --device chooses another\n"),
+            Some(_) => {
+                out.push_str("* `magpie run` uses this one here; --device chooses another\n")
+            }
             None => out.push_str("`magpie run` uses none of them here unless --device names it\n"),
         }
         let software = |d: &&DeviceSummary| d.properties.device_type == DeviceType::Software;
@@ -92,9 +94,8 @@ impl DeviceList {
             })
         };
         let devices: Vec<Value> = self.devices.iter().enumerate().map(device).collect();
-        let failure = |failure: &GpuError| {
-            json!({ "backend": failure.backend, "message": failure.message })
-        };
+        let failure =
+            |failure: &GpuError| json!({ "backend": failure.backend, "message": failure.message });
         let failures: Vec<Value> = self.failures.iter().map(failure).collect();
         json!({ "failures": failures, "list": devices })
     }

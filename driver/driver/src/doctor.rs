@@ -79,7 +79,8 @@ fn device(list: &DeviceList, wanted: impl Fn(&Value) -> bool) -> Result<String, 
 }
 
 fn vulkan(list: &DeviceList) -> Result<String, String> {
-    let is_vulkan = |d: &Value| d["drivers"].as_array().is_some_and(|all| all.contains(&json!("vulkan")));
+    let is_vulkan =
+        |d: &Value| d["drivers"].as_array().is_some_and(|all| all.contains(&json!("vulkan")));
     device(list, is_vulkan).map_err(|none| {
         let json = list.json();
         let failures = json["failures"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -64,9 +64,8 @@ pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<PathBuf>, Sto
     let program = frontend::load(session, &project)?;
     let kernels = Kernels::prepare(session, &program)?;
     session.stop_on_errors()?;
-    let files = session.time("emit", |session| {
-        make(session, &project, program, kernels, &wanted)
-    })?;
+    let files =
+        session.time("emit", |session| make(session, &project, program, kernels, &wanted))?;
     session.time("write", |session| write(session, &project, files))
 }
 
@@ -83,7 +82,8 @@ fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, S
                 wanted.push(artifact);
             }
             Some(Artifact::OtherKernels(backend)) => {
-                let message = format!("`--emit {name}` needs a back end that this build does not have");
+                let message =
+                    format!("`--emit {name}` needs a back end that this build does not have");
                 let help = format!("portable kernels can be compiled for spv ({})", MADE_HERE);
                 let help = if backend == GpuBackend::Wgsl { MADE_HERE } else { &help };
                 session.refuse(Code::MPG_CORE_1300, message, help);
@@ -134,7 +134,8 @@ fn make(
         let target = kernels.func(id).gpu_meta.as_ref().map(|meta| meta.target);
         let asked = wants_spv || session.options.blobs.contains(&GpuBackend::Spv);
         let mut blobs = Vec::new();
-        if (asked || target == Some(GpuBackend::Spv)) && kernels.may_exist_for(id, GpuBackend::Spv) {
+        if (asked || target == Some(GpuBackend::Spv)) && kernels.may_exist_for(id, GpuBackend::Spv)
+        {
             blobs.extend(compile_spv(session, &kernels, id, &cache));
         }
         for blob in blobs.iter().filter(|_| wants_spv) {

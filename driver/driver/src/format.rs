@@ -35,7 +35,8 @@ pub fn format(
         if session.sources.file(file).is_some_and(|source| source.text == text) {
             continue;
         }
-        let written = if check { Ok(()) } else { magpie_rt::fs::write_whole(&path, text.as_bytes()) };
+        let written =
+            if check { Ok(()) } else { magpie_rt::fs::write_whole(&path, text.as_bytes()) };
         match written {
             Ok(()) => {
                 if !check {
@@ -128,7 +129,8 @@ mod tests {
     use super::*;
     use crate::options::Options;
 
-    const UNTIDY: &str = "module a exports { } imports { } digest \"\"\nfn @f() -> i64 { bb0: ret const.i64 1 }\n";
+    const UNTIDY: &str =
+        "module a exports { } imports { } digest \"\"\nfn @f() -> i64 { bb0: ret const.i64 1 }\n";
 
     fn run(files: &[PathBuf], check: bool) -> (Result<usize, Stop>, Vec<String>) {
         let mut session = Session::new(Options::new("fmt"));

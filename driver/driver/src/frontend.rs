@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// A program in MPIR that the verifier has accepted ([`Stage::Surface`]).
 #[derive(Debug)]
-pub struct Program {
+pub(crate) struct Program {
     /// Every function.
     pub module: Module,
     /// Where it starts.
@@ -51,7 +51,8 @@ impl Language {
             Some("nupp") => later(session, "Nupp (`.nupp`)"),
             _ => {
                 let message = format!("`{}` is no source file", path.display());
-                let help = "the extension chooses the language: `.mp` for Magpie, `.mpir` for MPIR text";
+                let help =
+                    "the extension chooses the language: `.mp` for Magpie, `.mpir` for MPIR text";
                 Err(session.refuse(Code::MPL0006, message, help))
             }
         }
@@ -62,7 +63,7 @@ impl Language {
 ///
 /// # Errors
 /// The program is refused.
-pub fn load(session: &mut Session, project: &Project) -> Result<Program, Stop> {
+pub(crate) fn load(session: &mut Session, project: &Project) -> Result<Program, Stop> {
     load_file(session, project, &project.entry)
 }
 
@@ -186,7 +187,7 @@ fn check_main(session: &mut Session, f: &MpirFn) -> Result<(), Stop> {
 ///
 /// # Errors
 /// `MPL0005` when there is none.
-pub fn main_of(session: &mut Session, program: &Program) -> Result<FnId, Stop> {
+pub(crate) fn main_of(session: &mut Session, program: &Program) -> Result<FnId, Stop> {
     program.main.ok_or_else(|| {
         let start = magpie_diag::Span::new(program.entry, 0, 0);
         session.report(

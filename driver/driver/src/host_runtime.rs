@@ -5,7 +5,7 @@ use magpie_codegen_cpu::Runtime;
 use magpie_diag::{SourceMap, Span};
 use magpie_rt::typeinfo::{MpRtTypeInfo, TypeInfos};
 use magpie_types::abi::{RtFn, object_layout};
-use magpie_types::{TypeCtx, TypeId};
+use magpie_types::{TypeCtx, TypeId, TypeKind};
 use rustc_hash::FxHashMap;
 use std::ffi::CString;
 
@@ -65,9 +65,17 @@ impl Runtime for ProcessRuntime<'_> {
         address
     }
 
-    fn type_info(&mut self, ty: TypeId, object: bool) -> *const u8 {
+    fn type_info(&mut self, ty: TypeId, object: u32) -> *const u8 {
         let infos = self.infos.get_or_insert_with(|| TypeInfos::new(self.types));
-        let of_object = if object { infos.for_object(ty) } else { None };
+        let of_object = match (object, self.types.kind(ty)) {
+            (1, _) => infos.for_object(ty),
+            (2, TypeKind::Struct(captures)) => {
+                let fields = &self.types.struct_def(captures).fields;
+                let types: Vec<TypeId> = fields.iter().map(|field| field.ty).collect();
+                Some(infos.for_callable(&types))
+            }
+            _ => None,
+        };
         let info: *const MpRtTypeInfo = of_object.unwrap_or_else(|| infos.for_value(ty));
         info.cast()
     }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The kernels of a program. Each is closed: it calls nothing but recursive device functions.
 #[derive(Debug)]
-pub struct Kernels {
+pub(crate) struct Kernels {
     /// The module with closed kernels, as the interpreter runs them.
     pub(crate) module: Module,
     /// Every kernel.
@@ -37,7 +37,10 @@ impl Kernels {
     ///
     /// # Errors
     /// The program is refused.
-    pub fn prepare(session: &mut Session, program: &Program) -> Result<Option<Kernels>, Stop> {
+    pub(crate) fn prepare(
+        session: &mut Session,
+        program: &Program,
+    ) -> Result<Option<Kernels>, Stop> {
         if program.kernels.is_empty() {
             return Ok(None);
         }

@@ -25,7 +25,11 @@ impl Packages {
     ///
     /// # Errors
     /// A dependency whose manifest cannot be read, or two folders of one name.
-    pub(crate) fn find(session: &mut Session, project: &Project, own: &str) -> Result<Packages, Stop> {
+    pub(crate) fn find(
+        session: &mut Session,
+        project: &Project,
+        own: &str,
+    ) -> Result<Packages, Stop> {
         let beside_entry = (!project.has_manifest).then(|| project.root.clone());
         // A program without a manifest may still have the usual folders: src/main.mp, src/util.mp.
         let root = match &beside_entry {
@@ -64,8 +68,13 @@ impl Packages {
                         continue;
                     }
                     let (name, known) = (&dependency.name, display_name(known));
-                    let message = format!("two packages are called `{name}`: the other is `{known}`");
-                    return Err(refuse(session, message, "packages of one program need different names"));
+                    let message =
+                        format!("two packages are called `{name}`: the other is `{known}`");
+                    return Err(refuse(
+                        session,
+                        message,
+                        "packages of one program need different names",
+                    ));
                 }
                 self.folders.insert(dependency.name.clone(), folder.clone());
                 let path = folder.join(manifest::FILE_NAME);
@@ -139,14 +148,23 @@ mod tests {
     fn modules_lie_in_src_of_their_package() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        write(dir, &[
-            ("app/Magpie.toml", "[package]\nname = 'app'\n[dependencies]\nutil = { path = '../util' }\n"),
-            ("app/src/main.mp", "main"),
-            ("app/src/image/blur.mp", "blur"),
-            ("util/Magpie.toml", "[dependencies]\ndeep = { path = 'deep' }\napp = { path = '../app' }\n"),
-            ("util/src/text.mp", "text"),
-            ("util/deep/src/deep.mp", "deep"),
-        ]);
+        write(
+            dir,
+            &[
+                (
+                    "app/Magpie.toml",
+                    "[package]\nname = 'app'\n[dependencies]\nutil = { path = '../util' }\n",
+                ),
+                ("app/src/main.mp", "main"),
+                ("app/src/image/blur.mp", "blur"),
+                (
+                    "util/Magpie.toml",
+                    "[dependencies]\ndeep = { path = 'deep' }\napp = { path = '../app' }\n",
+                ),
+                ("util/src/text.mp", "text"),
+                ("util/deep/src/deep.mp", "deep"),
+            ],
+        );
         let text = |module| text_of(dir, "app/src/main.mp", module).unwrap();
         assert_eq!(text("app.image.blur").as_deref(), Some("blur"));
         assert_eq!(text("util.text").as_deref(), Some("text"));
@@ -160,7 +178,10 @@ mod tests {
     fn programs_without_a_manifest_find_their_neighbours() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        write(dir, &[("a.mp", ""), ("util.mp", "beside"), ("p/src/main.mp", ""), ("p/src/x.mp", "x")]);
+        write(
+            dir,
+            &[("a.mp", ""), ("util.mp", "beside"), ("p/src/main.mp", ""), ("p/src/x.mp", "x")],
+        );
         assert_eq!(text_of(dir, "a.mp", "app.util"), Ok(Some("beside".to_string())));
         assert_eq!(text_of(dir, "p/src/main.mp", "app.x"), Ok(Some("x".to_string())));
         assert_eq!(text_of(dir, "a.mp", "other.util"), Ok(None));
@@ -170,14 +191,17 @@ mod tests {
     fn broken_dependencies_are_said() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        write(dir, &[
-            ("gone/Magpie.toml", "[dependencies]\nx = { path = 'nowhere' }\n"),
-            ("twice/Magpie.toml", "[dependencies]\nx = { path = 'x' }\ny = { path = 'y' }\n"),
-            ("twice/x/Magpie.toml", ""),
-            ("twice/y/Magpie.toml", "[dependencies]\nx = { path = '.' }\n"),
-            ("bad/Magpie.toml", "[dependencies]\nx = { path = 'x' }\n"),
-            ("bad/x/Magpie.toml", "[gpu]\nfallback = 1\n"),
-        ]);
+        write(
+            dir,
+            &[
+                ("gone/Magpie.toml", "[dependencies]\nx = { path = 'nowhere' }\n"),
+                ("twice/Magpie.toml", "[dependencies]\nx = { path = 'x' }\ny = { path = 'y' }\n"),
+                ("twice/x/Magpie.toml", ""),
+                ("twice/y/Magpie.toml", "[dependencies]\nx = { path = '.' }\n"),
+                ("bad/Magpie.toml", "[dependencies]\nx = { path = 'x' }\n"),
+                ("bad/x/Magpie.toml", "[gpu]\nfallback = 1\n"),
+            ],
+        );
         let error = |entry| text_of(dir, entry, "x").unwrap_err();
         assert!(error("gone/a.mp").starts_with("dependency `x` has no folder"));
         assert!(error("twice/a.mp").starts_with("two packages are called `x`"));

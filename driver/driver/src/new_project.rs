@@ -21,7 +21,11 @@ pub fn new_project(session: &mut Session, path: &Path) -> Result<(), Stop> {
     }
     if path.symlink_metadata().is_ok() {
         let message = format!("`{}` already exists", path.display());
-        return Err(session.refuse(Code::MPL0006, message, "choose another name, or remove it first"));
+        return Err(session.refuse(
+            Code::MPL0006,
+            message,
+            "choose another name, or remove it first",
+        ));
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Err(error) = make(parent.unwrap_or(Path::new(".")), path, name) {

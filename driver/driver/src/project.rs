@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The project of a program, or the folder that stands for one.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Project {
+pub(crate) struct Project {
     /// The entry file.
     pub entry: PathBuf,
     /// The folder of the manifest, else that of the entry file. Artifacts go below it.
@@ -29,7 +29,7 @@ impl Project {
     ///
     /// # Errors
     /// Neither a file nor a project, a manifest that cannot be read, an unknown profile.
-    pub fn find(session: &mut Session) -> Result<Project, Stop> {
+    pub(crate) fn find(session: &mut Session) -> Result<Project, Stop> {
         let entry = session.options.entry.clone();
         let from_entry = entry.as_deref().and_then(folder_of).and_then(|dir| find_up(&dir));
         let found = from_entry.or_else(|| find_up(&std::env::current_dir().ok()?));
@@ -45,7 +45,8 @@ impl Project {
             }
             (None, None) => {
                 let command = session.options.command;
-                let message = format!("no file given, and no {} here or above", manifest::FILE_NAME);
+                let message =
+                    format!("no file given, and no {} here or above", manifest::FILE_NAME);
                 let help = format!(
                     "name a program (`magpie {command} FILE`) or make a project (`magpie new NAME`)"
                 );
@@ -62,23 +63,23 @@ impl Project {
     }
 
     /// The folder of artifacts: `target/TRIPLE/PROFILE` of the project.
-    pub fn artifact_dir(&self) -> PathBuf {
+    pub(crate) fn artifact_dir(&self) -> PathBuf {
         self.root.join("target").join(target::TRIPLE).join(&self.profile)
     }
 
     /// The keys of `[gpu]` for this profile.
-    pub fn gpu(&self) -> GpuKeys {
+    pub(crate) fn gpu(&self) -> GpuKeys {
         self.manifest.gpu_for(&self.profile)
     }
 
     /// The entry's file name without its extension: what artifacts are called.
-    pub fn stem(&self) -> String {
+    pub(crate) fn stem(&self) -> String {
         self.entry.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
 
 /// The entry of a project that does not name one.
-pub const DEFAULT_ENTRY: &str = "src/main.mp";
+pub(crate) const DEFAULT_ENTRY: &str = "src/main.mp";
 
 fn folder_of(file: &Path) -> Option<PathBuf> {
     std::path::absolute(file).ok()?.parent().map(Path::to_path_buf)
@@ -130,7 +131,8 @@ fn check_target(session: &mut Session) -> Result<(), Stop> {
     match session.options.target.as_deref() {
         None | Some(target::TRIPLE | "native") => Ok(()),
         Some(other) => {
-            let message = format!("this build makes programs for {} only, not `{other}`", target::TRIPLE);
+            let message =
+                format!("this build makes programs for {} only, not `{other}`", target::TRIPLE);
             Err(session.refuse(Code::MPT2050, message, "leave out --target"))
         }
     }
@@ -169,7 +171,8 @@ mod tests {
     #[test]
     fn profiles_must_be_known() {
         let dir = tempfile::tempdir().unwrap();
-        let manifest = "[build]\nprofile_default = 'release'\n[gpu.profiles.ci]\nfallback = 'cpu'\n";
+        let manifest =
+            "[build]\nprofile_default = 'release'\n[gpu.profiles.ci]\nfallback = 'cpu'\n";
         std::fs::write(dir.path().join("Magpie.toml"), manifest).unwrap();
         let profile = |asked| project(dir.path(), "a.mp", asked).map(|p| p.profile);
         assert_eq!(profile(None).as_deref(), Ok("release"));
@@ -182,7 +185,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("Magpie.toml"), "[gpu]\nfallback = 1\n").unwrap();
         assert_eq!(project(dir.path(), "a.mp", None), Err(Stop::Refused));
-        std::fs::write(dir.path().join("Magpie.toml"), "[lint]\nMPL0003 = 'deny'\nX = 'warn'\n").unwrap();
+        std::fs::write(dir.path().join("Magpie.toml"), "[lint]\nMPL0003 = 'deny'\nX = 'warn'\n")
+            .unwrap();
         assert!(project(dir.path(), "a.mp", None).is_ok(), "lints apply to what comes after them");
     }
 }

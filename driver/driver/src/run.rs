@@ -41,8 +41,7 @@ pub(crate) fn prepare(
 ) -> Result<Runnable, Stop> {
     let kernels = Kernels::prepare(session, &program)?;
     let main = host::compile(session, program, root)?;
-    let config =
-        device_config(&session.options, &project.gpu(), project.has_manifest, is_test);
+    let config = device_config(&session.options, &project.gpu(), project.has_manifest, is_test);
     let runtime = Runtime::global();
     runtime.configure(config.runtime);
     if let Some(kernels) = kernels {
@@ -64,7 +63,9 @@ pub(crate) fn prepare(
 /// A device that was named must be there: to go on without it would only hide why nothing works.
 fn require_device(session: &mut Session, runtime: &Runtime) -> Result<(), Stop> {
     let named = match session.options.device {
-        Some(DeviceChoice::Driver(DriverKind::Cpu | DriverKind::Interp | DriverKind::Mock)) => false,
+        Some(DeviceChoice::Driver(DriverKind::Cpu | DriverKind::Interp | DriverKind::Mock)) => {
+            false
+        }
         Some(DeviceChoice::Gpu | DeviceChoice::Driver(_) | DeviceChoice::Index(_)) => true,
         Some(DeviceChoice::Auto) | None => false,
     };

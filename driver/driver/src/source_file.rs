@@ -28,10 +28,9 @@ pub(crate) fn read(session: &mut Session, path: &Path, name: &str) -> Result<Fil
             let file = session.sources.add(name, before);
             let span = Span::new(file, at as u32, at as u32);
             let message = format!("`{name}` is not a text file: byte {at} is not valid UTF-8");
-            session.report(
-                Diagnostic::new(Code::MPP0001, span, message)
-                    .with_help("save the file as UTF-8; only strings and comments need more than ASCII"),
-            );
+            session.report(Diagnostic::new(Code::MPP0001, span, message).with_help(
+                "save the file as UTF-8; only strings and comments need more than ASCII",
+            ));
             Err(Stop::Refused)
         }
     }

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
@@ -59,7 +58,8 @@ pub fn test(
         let message = format!("cannot find the program of this command: {why}");
         session.refuse(Code::MPL0007, message, "call it by its full path")
     })?;
-    let jobs = session.options.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+    let jobs =
+        session.options.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
     let flags = flags(session);
     let results = run_all(&program, &flags, &tests, jobs.unwrap_or(1), report);
     Ok(TestSummary { results, left_out })
@@ -145,15 +145,12 @@ fn run_all(
 ) -> Vec<TestResult> {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = channel();
-    let sender = Mutex::new(sender);
     let mut results: Vec<Option<TestResult>> = vec![None; tests.len()];
     let mut reported = 0;
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(tests.len()) {
-            let sender = sender.lock().map(|sender| sender.clone());
-            let next = &next;
+            let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                let Ok(sender) = sender else { return };
                 loop {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     let Some(test) = tests.get(n) else { return };
@@ -163,7 +160,8 @@ fn run_all(
                 }
             });
         }
-        for (n, result) in receiver.iter().take(tests.len()) {
+        drop(sender);
+        for (n, result) in receiver {
             results[n] = Some(result);
             while let Some(Some(result)) = results.get(reported) {
                 report(result);

@@ -11,14 +11,14 @@ use magpie_types::kernel::GpuBackend;
 use std::path::PathBuf;
 
 /// The file's name.
-pub const FILE_NAME: &str = "Magpie.toml";
+pub(crate) const FILE_NAME: &str = "Magpie.toml";
 
 /// Copies of generic items that a build may make unless the manifest says otherwise.
-pub const DEFAULT_MAX_INSTANCES: u32 = 10_000;
+pub(crate) const DEFAULT_MAX_INSTANCES: u32 = 10_000;
 
 /// Everything a manifest says. What it leaves out is `None` or the default.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     /// `[package] name`: the first word of the paths of its modules.
     pub package: Option<String>,
     /// `[build] entry`, relative to the manifest.
@@ -65,12 +65,12 @@ impl Manifest {
     /// Reads a manifest. What is wrong comes beside what could be read: `MPL0002` for text that is
     /// no TOML, for values of the wrong type, and for unknown keys of `[gpu*]` and `[mlx]`;
     /// `MPL0003` for other unknown keys.
-    pub fn parse(text: &str, file: FileId) -> (Manifest, Vec<Diagnostic>) {
+    pub(crate) fn parse(text: &str, file: FileId) -> (Manifest, Vec<Diagnostic>) {
         tables::manifest(text, file)
     }
 
     /// `[gpu]` with the keys of a profile over it.
-    pub fn gpu_for(&self, profile: &str) -> GpuKeys {
+    pub(crate) fn gpu_for(&self, profile: &str) -> GpuKeys {
         let over = self.gpu_profiles.iter().find(|(name, _)| name == profile);
         over.map_or(self.gpu, |(_, over)| self.gpu.under(over))
     }
@@ -78,7 +78,7 @@ impl Manifest {
 
 /// A package in a folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Dependency {
+pub(crate) struct Dependency {
     /// The first word of the paths of its modules.
     pub name: String,
     /// Its folder, relative to the manifest.
@@ -89,7 +89,7 @@ pub struct Dependency {
 
 /// The keys of `[gpu]` and of its profiles.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct GpuKeys {
+pub(crate) struct GpuKeys {
     /// `backend`.
     pub backend: Option<GpuBackend>,
     /// `fallback`.
@@ -114,7 +114,7 @@ impl GpuKeys {
 
 /// `[gpu.tools]`: programs used instead of those that are found.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Tools {
+pub(crate) struct Tools {
     /// LLVM's code generator.
     pub llc: Option<PathBuf>,
     /// LLVM's linker for AMD code objects.
@@ -123,7 +123,7 @@ pub struct Tools {
 
 /// `[gpu.ptx]`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct PtxKeys {
+pub(crate) struct PtxKeys {
     /// Shared memory past 48 KB.
     pub shared_opt_in: bool,
     /// Which of the two PTX writers.
@@ -132,7 +132,7 @@ pub struct PtxKeys {
 
 /// How PTX is made.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum PtxCodegen {
+pub(crate) enum PtxCodegen {
     /// LLVM where one is found.
     #[default]
     Auto,
@@ -144,7 +144,7 @@ pub enum PtxCodegen {
 
 /// What `[lint]` does to a finding that is no error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LintLevel {
+pub(crate) enum LintLevel {
     /// Not reported.
     Allow,
     /// A warning.

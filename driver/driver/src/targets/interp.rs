@@ -69,6 +69,7 @@ fn launch_buffer<'a>(launch: &ExecutorLaunch<'a>, n: usize) -> Buffer<'a> {
     }
     // SAFETY: the runtime passes `len` elements of the layout's stride that nothing else touches
     // during the launch, and the caller borrows each buffer once.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.data, buffer.len as usize * stride) };
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut(buffer.data, buffer.len as usize * stride) };
     Buffer { bytes }
 }

@@ -14,7 +14,7 @@ pub(crate) use interp::Interpreter;
 pub(crate) use spv::ASSUMED_FEATURES;
 
 /// The back ends that this build can compile kernels for.
-pub const BACKENDS: [GpuBackend; 3] = [GpuBackend::Spv, GpuBackend::Cpu, GpuBackend::Interp];
+pub(crate) const BACKENDS: [GpuBackend; 3] = [GpuBackend::Spv, GpuBackend::Cpu, GpuBackend::Interp];
 
 /// Compiles a kernel for a back end and a device with these features. `None` when this build has no
 /// such back end.
