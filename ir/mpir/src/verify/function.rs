@@ -127,7 +127,7 @@ impl Verifier<'_> {
             (_, TypeKind::Prim(p) | TypeKind::Vec(p, _)) if wide(p) => {
                 Err(format!("`{}` is not supported: its scalars have 128 bits", name()))
             }
-            (_, TypeKind::SharedArray(..) | TypeKind::LocalArray(..)) => {
+            (_, TypeKind::Vec(..) | TypeKind::SharedArray(..) | TypeKind::LocalArray(..)) => {
                 Err(format!("`{}` is a type of device code", name()))
             }
             (Domain::LowHost, _) if types.is_aggregate(ty) => {

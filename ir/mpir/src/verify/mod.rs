@@ -17,8 +17,8 @@
 //! 5. Kernels belong to [`Domain::Device`], return `unit`, have a workgroup size of at least 1 in
 //!    each dimension.
 //! 6. At [`Stage::Core`] the values of device code have device types: scalars of at most 64 bits,
-//!    vectors of them, value structs of such, buffers and arrays of such; no value of any function
-//!    has a scalar of 128 bits. Lowered host code has no aggregates.
+//!    vectors of them, value structs of such, buffers and arrays of such. Host code has no vectors,
+//!    device arrays or scalars of 128 bits, lowered host code no aggregates.
 //!
 //! **Control flow** (`control.rs`):
 //! 7. There is a block; the first has no predecessors. Targets exist. Every block lists its phis
