@@ -127,7 +127,17 @@ fn block(buffers: &[Handle], scalar: Option<u32>) -> Vec<u8> {
 }
 
 type LaunchFn = unsafe extern "C" fn(
-    Handle, u64, u32, u32, u32, u32, u32, u32, *const u8, u64, *mut Handle,
+    Handle,
+    u64,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    *const u8,
+    u64,
+    *mut Handle,
 ) -> i32;
 
 fn launch(f: RtFn, dev: Handle, kernel: u64, groups: u32, args: &[u8]) -> Outcome<()> {
@@ -155,9 +165,10 @@ fn a_program_runs_on_the_cpu_device() {
     // SAFETY: the device is live.
     assert_eq!(unsafe { (*dev).type_id() }, 30);
     assert!(!text(call!(GpuDeviceName(dev => Handle) -> Handle)).is_empty());
-    let backends = out(ptr::null_mut(), |o, e| {
-        call!(GpuDeviceBackends(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32)
-    });
+    let backends = out(
+        ptr::null_mut(),
+        |o, e| call!(GpuDeviceBackends(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32),
+    );
     let backends = backends.unwrap();
     // SAFETY: the array is live and holds texts.
     unsafe { assert_eq!(as_str(array::handles(backends)[0]), "cpu") };
@@ -282,13 +293,17 @@ fn wrong_handles_are_errors() {
     let (kind, message) = launch(RtFn::GpuLaunchSync, dev, NEXT, 1, &[0; 12]).unwrap_err();
     assert_eq!(kind, ErrorKind::LaunchFailed);
     assert!(message.contains("12 bytes"), "{message}");
-    let (kind, _) = launch(RtFn::GpuLaunchSync, dev, NEXT, 0, &block(&[buffer; 2], None)).unwrap_err();
+    let (kind, _) =
+        launch(RtFn::GpuLaunchSync, dev, NEXT, 0, &block(&[buffer; 2], None)).unwrap_err();
     assert_eq!(kind, ErrorKind::LaunchFailed);
     // Nobody takes the error.
     let mut unused: Handle = ptr::null_mut();
-    assert_eq!(call!(GpuDeviceByIndex(
+    assert_eq!(
+        call!(GpuDeviceByIndex(
         9 => u32, &raw mut unused => *mut Handle, ptr::null_mut() => *mut Handle,
-    ) -> i32), -1);
+    ) -> i32),
+        -1
+    );
     release(&[buffer, dev]);
 }
 
@@ -359,11 +374,8 @@ fn linked_kernels_are_registered_and_bad_ones_say_why() {
         data: (&raw const host).cast(),
         data_len: size_of::<MpRtGpuHostKernel>() as u32,
     };
-    let spirv_blob = MpRtGpuKernelBlob {
-        backend: 1,
-        data: spirv.as_ptr(),
-        data_len: spirv.len() as u32,
-    };
+    let spirv_blob =
+        MpRtGpuKernelBlob { backend: 1, data: spirv.as_ptr(), data_len: spirv.len() as u32 };
     let register = |blobs: &[MpRtGpuKernelBlob], num_buffers| {
         let entries = [MpRtGpuKernelEntry {
             sid_hash: SCALE,
@@ -421,17 +433,19 @@ fn a_session_gives_events_and_a_trace() {
     Runtime::global().register_kernel(SCALE, "scale", vec![cpu_blob(SCALE)], None);
     let dev = default_device().unwrap();
     let begin = || {
-        out(ptr::null_mut(), |o, e| {
-            call!(GpuProfileBegin(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32)
-        })
+        out(
+            ptr::null_mut(),
+            |o, e| call!(GpuProfileBegin(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32),
+        )
     };
     let session = begin().unwrap();
     // SAFETY: the session is live.
     assert_eq!(unsafe { (*session).type_id() }, 35);
     assert!(begin().unwrap_err().1.contains("MPG_PROF_1002"));
-    let counters = out(ptr::null_mut(), |o, e| {
-        call!(GpuProfileAvailableCounters(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32)
-    });
+    let counters = out(
+        ptr::null_mut(),
+        |o, e| call!(GpuProfileAvailableCounters(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32),
+    );
     let counters = counters.unwrap();
     // SAFETY: the array is live.
     assert_eq!(unsafe { array::len(counters) }, 0);
@@ -441,9 +455,10 @@ fn a_session_gives_events_and_a_trace() {
         ) -> i32)
     })
     .unwrap();
-    let map = out(ptr::null_mut(), |o, e| {
-        call!(GpuProfileReadCounters(session => Handle, o => *mut Handle, e => *mut Handle) -> i32)
-    });
+    let map = out(
+        ptr::null_mut(),
+        |o, e| call!(GpuProfileReadCounters(session => Handle, o => *mut Handle, e => *mut Handle) -> i32),
+    );
     let name = new_str("region \"one\"");
     let mark = |begin: bool| {
         status(|e| match begin {
@@ -475,9 +490,10 @@ fn a_session_gives_events_and_a_trace() {
     // SAFETY: the session is live; the test keeps a count.
     unsafe { object::retain(session) };
     let end = || {
-        out(ptr::null_mut(), |o, e| {
-            call!(GpuProfileEnd(session => Handle, o => *mut Handle, e => *mut Handle) -> i32)
-        })
+        out(
+            ptr::null_mut(),
+            |o, e| call!(GpuProfileEnd(session => Handle, o => *mut Handle, e => *mut Handle) -> i32),
+        )
     };
     let events = end().unwrap();
     assert_eq!(profiled(session).unwrap_err().0, ErrorKind::ValidationFailed);
@@ -524,9 +540,10 @@ fn a_session_gives_events_and_a_trace() {
     let (kind, _) = export(wrong, path.to_str().unwrap()).unwrap_err();
     assert_eq!(kind, ErrorKind::ValidationFailed);
 
-    let stats = out(ptr::null_mut(), |o, e| {
-        call!(GpuProfileMemoryStats(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32)
-    });
+    let stats = out(
+        ptr::null_mut(),
+        |o, e| call!(GpuProfileMemoryStats(dev => Handle, o => *mut Handle, e => *mut Handle) -> i32),
+    );
     let stats = stats.unwrap();
     // SAFETY: the object has six words.
     let numbers = unsafe { object::payload_ptr(stats).cast::<[u64; 6]>().read() };

@@ -46,8 +46,20 @@ pub(crate) struct VulkanOptions {
     pub(crate) no_mapped_memory: bool,
     /// Features that devices pretend to lack.
     pub(crate) hidden_features: DeviceFeatures,
-    /// Where to keep compiled pipelines instead of the user's cache folder.
-    pub(crate) cache_folder: Option<PathBuf>,
+    /// Where to keep compiled pipelines.
+    pub(crate) cache: CacheFolder,
+}
+
+/// Where compiled pipelines are kept between processes.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum CacheFolder {
+    /// In the user's cache folder.
+    #[default]
+    User,
+    /// In this folder.
+    At(PathBuf),
+    /// Nowhere.
+    Nowhere,
 }
 
 impl VulkanOptions {

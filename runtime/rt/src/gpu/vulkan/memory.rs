@@ -272,8 +272,13 @@ impl Pools {
         let coherent =
             vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
         let mapped = self.map && kind.property_flags.contains(coherent);
+        let heap = kind.heap_index as usize;
+        // Drivers may promise more than there is, and take it from other programs.
+        if self.in_use[heap] + size > adapter.memory.memory_heaps[heap].size {
+            return Err(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
+        }
         let block = Block::new(device, size, memory_type, mapped)?;
-        self.in_use[kind.heap_index as usize] += size;
+        self.in_use[heap] += size;
         let shared = Some(Shared { block, free: FreeRanges::new(size, self.granule) });
         let blocks = &mut self.pools[memory_type as usize].blocks;
         match blocks.iter_mut().find(|place| place.is_none()) {

@@ -5,6 +5,7 @@
 //! driver means an empty cache, never an error.
 
 use super::adapter::Adapter;
+use super::instance::CacheFolder;
 use ash::vk;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -25,13 +26,17 @@ pub(super) struct PipelineCache {
 }
 
 impl PipelineCache {
-    /// The cache with what the last process left. `folder` replaces the user's cache folder.
+    /// The cache with what the last process left.
     pub(super) fn new(
         device: &ash::Device,
         adapter: &Adapter,
-        folder: Option<&Path>,
+        folder: &CacheFolder,
     ) -> PipelineCache {
-        let folder = folder.map(Path::to_path_buf).or_else(user_folder);
+        let folder = match folder {
+            CacheFolder::User => user_folder(),
+            CacheFolder::At(path) => Some(path.clone()),
+            CacheFolder::Nowhere => None,
+        };
         let path = folder.map(|folder| folder.join(file_name(&adapter.cache_uuid)));
         let data = path.as_deref().and_then(read).unwrap_or_default();
         let create = |data: &[u8]| {

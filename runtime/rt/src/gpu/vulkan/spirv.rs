@@ -59,14 +59,8 @@ mod tests {
     }
 
     /// `OpEntryPoint GLCompute %1 "main"` and an `OpFunctionEnd`.
-    const MAIN: [u32; 6] = [
-        5 << 16 | OP_ENTRY_POINT,
-        MODEL_GL_COMPUTE,
-        1,
-        0x6E69_616D,
-        0,
-        1 << 16 | OP_FUNCTION_END,
-    ];
+    const MAIN: [u32; 6] =
+        [5 << 16 | OP_ENTRY_POINT, MODEL_GL_COMPUTE, 1, 0x6E69_616D, 0, 1 << 16 | OP_FUNCTION_END];
 
     #[test]
     fn modules_are_accepted_or_refused_with_a_reason() {

@@ -1,7 +1,7 @@
 //! Loading kernels: what is refused and why, features, the unchecked body, the pipeline cache.
 
 use super::assembler::{assemble, spirv_blob};
-use super::{VulkanOptions, has_vulkan, options, runtime, subject};
+use super::{CacheFolder, VulkanOptions, has_vulkan, options, runtime, subject};
 use crate::gpu::tests::conformance::Subject;
 use crate::gpu::tests::support::{EMPTY, NEXT, SCALE, bytes, extent_fits, line, word, words};
 use crate::gpu::{Buffer, Element, ErrorKind, GpuError};
@@ -134,11 +134,10 @@ fn the_unchecked_body_runs_when_the_launch_fits() {
 #[test]
 fn faults_that_validation_finds_are_errors() {
     let Some(subject) = subject(options()) else { return };
-    // A module whose block is larger than the layout says.
-    let mut layout = spirv_blob(SCALE, false).layout;
-    layout.block_size = 64;
-    let mut blob = assemble(SCALE, layout);
-    blob.layout.block_size = 32;
+    // A module with a capability that was not switched on.
+    let mut blob = spirv_blob(SCALE, false);
+    let BlobCode::Bytes(code) = &mut blob.code else { panic!("SPIR-V has bytes") };
+    code[24] = spirv::Capability::Geometry as u8;
     subject.runtime.register_kernel(77, "bent", vec![blob], None);
     let buffer = Buffer::from_bytes(&subject.context, U32, &bytes(&[1]), 0).unwrap();
     let launch =
@@ -156,8 +155,8 @@ fn pipelines_are_kept_on_disk() {
     }
     let folder = tempfile::tempdir().unwrap();
     let run = || {
-        let cache_folder = Some(folder.path().join("magpie"));
-        let subject = Subject::new(runtime(VulkanOptions { cache_folder, ..options() }, false));
+        let cache = CacheFolder::At(folder.path().join("magpie"));
+        let subject = Subject::new(runtime(VulkanOptions { cache, ..options() }, false));
         let buffer = Buffer::from_bytes(&subject.context, U32, &bytes(&[1]), 0).unwrap();
         subject.runtime.launch(&subject.context, SCALE, line(1), &[&buffer], &word(2)).unwrap();
         assert_eq!(words(&buffer.read_all().unwrap()), [3]);

@@ -18,7 +18,17 @@ fn library(folder: &Path, name: &str, source: &str) -> PathBuf {
     std::fs::write(&source_path, source).unwrap();
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let status = Command::new(compiler)
-        .args(["--crate-type", "cdylib", "--edition", "2024", "-C", "panic=abort", "-o"])
+        .args([
+            "--crate-name",
+            "stub",
+            "--crate-type",
+            "cdylib",
+            "--edition",
+            "2024",
+            "-C",
+            "panic=abort",
+            "-o",
+        ])
         .args([&path, &source_path])
         .status();
     assert!(status.unwrap().success());
