@@ -1,6 +1,6 @@
 //! How the parameters of a kernel travel to a device: computes [`KernelLayout`].
 
-use magpie_mpir::{Memory, MpirFn, Op, Value, ValueDef};
+use magpie_mpir::{Flags, Memory, MpirFn, Op, Value, ValueDef};
 use magpie_types::kernel::{
     BufferParam, DeviceFeatures, HiddenLength, KernelLayout, ParamLayout, ScalarTransport,
 };
@@ -40,17 +40,17 @@ pub struct LayoutRules {
 const MAX_SCALAR_ALIGN: u32 = 16;
 
 /// The layout of a kernel for a target: from the parameter types, from the buffers whose length
-/// the body reads, and from the shared arrays it makes. Features and preconditions are left empty
-/// for the passes that know them.
+/// the body reads or has to check indices against, and from the shared arrays it makes. Features
+/// and preconditions are left empty for the passes that know them.
 pub fn compute_layout(f: &MpirFn, types: &TypeCtx, rules: &LayoutRules) -> KernelLayout {
-    let (writes, reads_length) = buffer_uses(f);
+    let (writes, needs_length) = buffer_uses(f);
     let mut params = Vec::with_capacity(f.params.len());
     let mut hidden_buffers = Vec::new();
     let (mut buffers, mut offset) = (0, 0u32);
     for (n, &(_, ty)) in f.params.iter().enumerate() {
         params.push(match types.kind(ty) {
             TypeKind::Buffer(elem) => {
-                if reads_length[n] {
+                if needs_length[n] {
                     hidden_buffers.push(buffers);
                 }
                 let host_stride = types.stride(elem);
@@ -150,10 +150,10 @@ fn device_stride(types: &TypeCtx, elem: TypeId, rules: &LayoutRules) -> u32 {
     if widened { 4 } else { types.stride(elem) }
 }
 
-/// For each parameter: whether the body may write to it, and whether it reads its length.
+/// For each parameter: whether the body may write to it, and whether it needs its length.
 fn buffer_uses(f: &MpirFn) -> (Vec<bool>, Vec<bool>) {
     let mut writes = vec![false; f.params.len()];
-    let mut reads_length = vec![false; f.params.len()];
+    let mut needs_length = vec![false; f.params.len()];
     let param = |v: Value| match f.def(v) {
         ValueDef::Param(n) => Some(n as usize),
         ValueDef::Inst(_) | ValueDef::Const(_) => None,
@@ -161,28 +161,31 @@ fn buffer_uses(f: &MpirFn) -> (Vec<bool>, Vec<bool>) {
     for block in &f.blocks {
         for &i in &block.insts {
             let op = f.inst(i).op;
-            let is_write = match op.info().memory {
-                Memory::Write | Memory::Atomic | Memory::Any => true,
-                Memory::None | Memory::Read | Memory::Fence => false,
+            let (is_write, is_access) = match op.info().memory {
+                Memory::Write | Memory::Atomic => (true, true),
+                Memory::Read => (false, true),
+                Memory::Any => (true, false),
+                Memory::None | Memory::Fence => (false, false),
             };
+            let is_checked = is_access && !f.inst(i).flags.contains(Flags::UNCHECKED);
             // A call may write to every buffer it is given; an access names it first.
             let named = if op.info().memory == Memory::Any { f.args(i).len() } else { 1 };
             for &v in f.args(i).iter().take(named) {
                 if let Some(n) = param(v) {
                     writes[n] |= is_write;
-                    reads_length[n] |= op == Op::GpuBufferLen;
+                    needs_length[n] |= is_checked || op == Op::GpuBufferLen;
                 }
             }
         }
     }
-    (writes, reads_length)
+    (writes, needs_length)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use magpie_diag::Span;
-    use magpie_mpir::{Domain, Flags, Terminator};
+    use magpie_mpir::{Domain, Terminator};
     use magpie_types::{Category, Field, Sid, SidKind, fixed};
 
     const VULKAN: LayoutRules = LayoutRules {
@@ -266,22 +269,22 @@ mod tests {
     }
 
     #[test]
-    fn hidden_lengths_follow_the_scalars_of_buffers_whose_length_is_read() {
+    fn hidden_lengths_follow_the_scalars_of_buffers_whose_length_is_needed() {
         let mut types = TypeCtx::new();
         let buffer = types.intern(TypeKind::Buffer(fixed::F32));
         let mut f = kernel(&[buffer, fixed::U32, buffer, buffer]);
         let (b, none) = (magpie_mpir::Block(0), Span::NONE);
-        for n in [2, 3] {
-            let arg = [f.params[n].0];
-            f.append(b, Op::GpuBufferLen, Flags::NONE, fixed::U64, &arg, 0, none);
-        }
+        let arg = [f.params[2].0];
+        f.append(b, Op::GpuBufferLen, Flags::NONE, fixed::U64, &arg, 0, none);
         let zero = f.const_u32(0);
         let store = [f.params[3].0, zero, f.zero(fixed::F32)];
-        f.append(b, Op::GpuBufferStore, Flags::NONE, fixed::UNIT, &store, 0, none);
+        f.append(b, Op::GpuBufferStore, Flags::UNCHECKED, fixed::UNIT, &store, 0, none);
+        let load = [f.params[0].0, zero];
+        f.append(b, Op::GpuBufferLoad, Flags::NONE, fixed::F32, &load, 0, none);
         let rules = LayoutRules { hidden_length: 8, scalars: ScalarRule::Arguments, ..VULKAN };
         let layout = compute_layout(&f, &types, &rules);
         let expected =
-            [(1, 16), (2, 24)].map(|(buffer, offset)| HiddenLength { buffer, offset, size: 8 });
+            [(0, 16), (1, 24)].map(|(buffer, offset)| HiddenLength { buffer, offset, size: 8 });
         assert_eq!(layout.hidden, expected);
         assert_eq!((layout.scalar_size, layout.block_size), (16, 32));
         assert_eq!(layout.transport, ScalarTransport::Arguments);

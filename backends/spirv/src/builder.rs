@@ -283,9 +283,14 @@ impl Builder {
         to.op_iter(Op::ExtInst, head.into_iter().chain(operands.iter().copied()));
     }
 
-    /// Joins the sections to a module with the one function `function`, given in pieces, which is
-    /// the compute entry point `main`.
-    pub(crate) fn finish(self, main: Id, function: &[&Section]) -> Result<Vec<u32>, &'static str> {
+    /// Joins the sections to a module with the one function `main`, given in pieces, which is the
+    /// compute entry point `entry`.
+    pub(crate) fn finish(
+        self,
+        entry: &str,
+        main: Id,
+        function: &[&Section],
+    ) -> Result<Vec<u32>, &'static str> {
         if self.bound > MAX_BOUND {
             return Err("it has more values than consumers must take");
         }
@@ -305,8 +310,8 @@ impl Builder {
             head.op_text(Op::ExtInstImport, &[self.glsl], "GLSL.std.450", &[]);
         }
         head.op(Op::MemoryModel, &[AddressingModel::Logical as u32, MemoryModel::GLSL450 as u32]);
-        let entry = [ExecutionModel::GLCompute as u32, main];
-        head.op_text(Op::EntryPoint, &entry, "main", &self.interface);
+        let model = [ExecutionModel::GLCompute as u32, main];
+        head.op_text(Op::EntryPoint, &model, entry, &self.interface);
         let sections =
             [&head, &self.modes, &self.sources, &self.names, &self.decorations, &self.globals];
         let sections = || sections.into_iter().chain(function.iter().copied());

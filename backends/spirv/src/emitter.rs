@@ -83,7 +83,7 @@ impl<'a> Emitter<'a> {
     pub(crate) fn module(mut self, body: &StructuredBody) -> Emit<(Vec<u32>, DeviceFeatures)> {
         let main = self.b.id();
         self.b.sources.op(Op::Source, &[spirv::SourceLanguage::Unknown as u32, 0]);
-        self.b.name(main, "main");
+        self.b.name(main, &self.layout.entry);
         self.declare_workgroup_size(main);
         self.declare_buffers()?;
         self.emit_body(body)?;
@@ -103,7 +103,7 @@ impl<'a> Emitter<'a> {
             Box::new(d.with_help("split it into several kernels"))
         };
         let function = [&head, &self.variables, &self.prologue, &self.body];
-        let words = self.b.finish(main, &function).map_err(too_large)?;
+        let words = self.b.finish(&self.layout.entry, main, &function).map_err(too_large)?;
         Ok((words, features))
     }
 

@@ -4,7 +4,7 @@
 use crate::builder::Id;
 use crate::emitter::{Emit, Emitter};
 use crate::types::{Scalar, Shape};
-use magpie_mpir::{Inst, Op as Mpir, Value};
+use magpie_mpir::{Flags, Inst, Op as Mpir, Value};
 use magpie_types::kernel::{BufferParam, DeviceFeatures, ParamLayout};
 use magpie_types::{PrimType, TypeId, TypeKind};
 use spirv::{Capability, Decoration, Op, StorageClass};
@@ -255,6 +255,9 @@ impl Emitter<'_> {
 
     /// The place of leaf `leaf` of element operand 1 of the object that is operand 0.
     pub(crate) fn place(&mut self, i: Inst, leaf: u32) -> Emit<Place> {
+        if !self.f.inst(i).flags.contains(Flags::UNCHECKED) {
+            return Err(self.broken_at(i, "a bounds check that is not lowered"));
+        }
         let object = self.object(i)?;
         let (class, variable, is_struct) = (object.class, object.variable, object.is_struct);
         let Some(&leaf_data) = object.leaves.get(leaf as usize) else {

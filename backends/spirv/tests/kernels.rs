@@ -4,19 +4,11 @@
 mod vulkan;
 
 use magpie_diag::FileId;
-use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
+use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget};
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
 use magpie_mpir::{FnId, Module, Stage, parse_with_own_places, verify_module};
-use magpie_types::kernel::{DeviceFeatures, ParamLayout, ScalarTransport};
+use magpie_types::kernel::{BlobCode, DeviceFeatures, ParamLayout, ScalarTransport};
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
-
-const RULES: LayoutRules = LayoutRules {
-    scalars: ScalarRule::PushConstants { limit: 128 },
-    storage8: true,
-    storage16: true,
-    hidden_length: 4,
-    fixed_workgroup: false,
-};
 
 struct Rng(u64);
 impl Rng {
@@ -54,10 +46,23 @@ fn run(path: &std::path::Path, gpu: &vulkan::Gpu, features: DeviceFeatures) {
         Err(e) => panic!("{}: {e:?}", path.display()),
     };
     if let Err(e) = verify_module(&m, Stage::Core) {
-        panic!("{}: {:?}", path.display(), e.iter().map(|d| format!("{} at {}", d.message, &text[d.primary.start as usize..d.primary.end as usize])).collect::<Vec<_>>());
+        panic!(
+            "{}: {:?}",
+            path.display(),
+            e.iter()
+                .map(|d| format!(
+                    "{} at {}",
+                    d.message,
+                    &text[d.primary.start as usize..d.primary.end as usize]
+                ))
+                .collect::<Vec<_>>()
+        );
     }
     let f = m.func(FnId(0));
-    let layout = compute_layout(f, &m.types, &RULES);
+    let emitter =
+        SpirvEmitter { target: SpirvTarget { features, push_constant_bytes: 128 }, sources: None };
+    let blob = emitter.emit(&m, FnId(0)).unwrap();
+    let layout = blob.layout;
     let mut grid = [1u32; 3];
     let mut lens: Vec<u64> = vec![0; f.params.len()];
     let mut given: Vec<Option<f64>> = vec![None; f.params.len()];
@@ -89,7 +94,8 @@ fn run(path: &std::path::Path, gpu: &vulkan::Gpu, features: DeviceFeatures) {
                 args.push(Argument::Buffer(buffers.len()));
                 buffers.push(bytes);
                 if let Some(h) = layout.hidden.iter().find(|h| h.buffer == b.index) {
-                    block[h.offset as usize..][..4].copy_from_slice(&(lens[n] as u32).to_le_bytes());
+                    block[h.offset as usize..][..4]
+                        .copy_from_slice(&(lens[n] as u32).to_le_bytes());
                 }
             }
             ParamLayout::Scalar { offset, size, ty } => {
@@ -99,7 +105,9 @@ fn run(path: &std::path::Path, gpu: &vulkan::Gpu, features: DeviceFeatures) {
                         let bits = magpie_mpir::eval::float_bits(p, v);
                         bytes.copy_from_slice(&bits.to_le_bytes()[..*size as usize]);
                     }
-                    (Some(v), Some(_)) => bytes.copy_from_slice(&(v as i64).to_le_bytes()[..*size as usize]),
+                    (Some(v), Some(_)) => {
+                        bytes.copy_from_slice(&(v as i64).to_le_bytes()[..*size as usize])
+                    }
                     _ => fill(&m.types, *ty, bytes, &mut rng),
                 }
                 args.push(Argument::Scalar(bytes.to_vec()));
@@ -113,11 +121,17 @@ fn run(path: &std::path::Path, gpu: &vulkan::Gpu, features: DeviceFeatures) {
         launch.subgroup_size = 8;
         run_kernel(&m, FnId(0), launch, &args, &mut views, &mut |_| {}).unwrap();
     }
-    let (words, needs) = magpie_gpu_spirv::emit_words(f, &m.types, &layout, features, None).map_err(|d| d.message).unwrap();
-    println!("{} needs {:?}", path.display(), needs.names());
+    println!("{} needs {:?}", path.display(), layout.features.names());
+    let BlobCode::Bytes(bytes) = blob.code else { panic!() };
+    let words: Vec<u32> =
+        bytes.chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect();
     let out = std::env::temp_dir().join("magpie_kernel.spv");
-    std::fs::write(&out, words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
-    let r = std::process::Command::new("spirv-val").args(["--target-env", "vulkan1.3"]).arg(&out).output().unwrap();
+    std::fs::write(&out, &bytes).unwrap();
+    let r = std::process::Command::new("spirv-val")
+        .args(["--target-env", "vulkan1.3"])
+        .arg(&out)
+        .output()
+        .unwrap();
     assert!(r.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&r.stderr));
     let uniform = matches!(layout.transport, ScalarTransport::Uniform { .. });
     let push: &[u8] = if uniform { &[] } else { &block };
@@ -125,7 +139,12 @@ fn run(path: &std::path::Path, gpu: &vulkan::Gpu, features: DeviceFeatures) {
     for (n, (got, want)) in buffers.iter().zip(&expected).enumerate() {
         if got != want {
             let at = got.iter().zip(want).position(|(a, b)| a != b).unwrap();
-            panic!("{}: buffer {n} differs at byte {at}: got {:x?} want {:x?}", path.display(), &got[at & !7..][..8.min(got.len() - (at & !7))], &want[at & !7..][..8.min(got.len() - (at & !7))]);
+            panic!(
+                "{}: buffer {n} differs at byte {at}: got {:x?} want {:x?}",
+                path.display(),
+                &got[at & !7..][..8.min(got.len() - (at & !7))],
+                &want[at & !7..][..8.min(got.len() - (at & !7))]
+            );
         }
     }
 }
@@ -134,10 +153,15 @@ fn run(path: &std::path::Path, gpu: &vulkan::Gpu, features: DeviceFeatures) {
 fn kernels_do_what_the_interpreter_does() {
     let gpu = vulkan::Gpu::open();
     let all = DeviceFeatures(0x7fffff & !(1 << 11)).minus(DeviceFeatures(0x1ff << 13 & !(1 << 22)));
-    let mut paths: Vec<_> = std::fs::read_dir("tests/kernels").unwrap().map(|e| e.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir("tests/kernels").unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
     for path in paths {
         run(&path, &gpu, all);
-        run(&path, &gpu, all.minus(DeviceFeatures::ATOMIC_FLOAT32_ADD | DeviceFeatures::ATOMIC_FLOAT32_MINMAX));
+        run(
+            &path,
+            &gpu,
+            all.minus(DeviceFeatures::ATOMIC_FLOAT32_ADD | DeviceFeatures::ATOMIC_FLOAT32_MINMAX),
+        );
     }
 }

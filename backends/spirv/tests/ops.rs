@@ -5,22 +5,16 @@
 mod vulkan;
 
 use magpie_diag::Span;
-use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
+use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget};
+use magpie_mpir::Module;
 use magpie_mpir::eval::{eval, float_value};
 use magpie_mpir::{
     Block, Class, Domain, Flags, MpirFn, MpirGpuMeta, Op, Place, Signature, Terminator, Value,
 };
+use magpie_types::kernel::BlobCode;
 use magpie_types::kernel::{DeviceFeatures, GpuBackend};
 use magpie_types::{PrimType, Sid, SidKind, TypeCtx, TypeKind, fixed};
 use std::collections::BTreeMap;
-
-const RULES: LayoutRules = LayoutRules {
-    scalars: ScalarRule::PushConstants { limit: 128 },
-    storage8: true,
-    storage16: true,
-    hidden_length: 4,
-    fixed_workgroup: false,
-};
 
 /// Invocations of a run.
 const N: usize = 4096;
@@ -208,6 +202,8 @@ fn every_op_on_every_type() {
     let gpu = vulkan::Gpu::open();
     let features =
         DeviceFeatures(0x7fffff & !(1 << 11)).minus(DeviceFeatures(0x1ff << 13 & !(1 << 22)));
+    let emitter =
+        SpirvEmitter { target: SpirvTarget { features, push_constant_bytes: 128 }, sources: None };
     let only = std::env::var("ONLY").ok();
     let mut bad_cases = 0;
     for (operand_types, cases) in cases() {
@@ -219,27 +215,29 @@ fn every_op_on_every_type() {
         let values = operands(&operand_types);
         let mut ok = Vec::new();
         for c in cases {
-            let mut types = TypeCtx::new();
-            let f = kernel(&mut types, &operand_types, &[c]);
-            let layout = compute_layout(&f, &types, &RULES);
-            match magpie_gpu_spirv::emit_words(&f, &types, &layout, features, None) {
+            let mut m = Module::new();
+            let f = kernel(&mut m.types, &operand_types, &[c]);
+            let id = m.add_fn(f);
+            match emitter.emit(&m, id) {
                 Ok(_) => ok.push(c),
                 Err(d) => println!(
                     "refused {:?} {:?}->{:?}: {}",
                     c.op.name(),
                     operand_types,
                     c.to,
-                    d.message
+                    d[0].message
                 ),
             }
         }
         if ok.is_empty() {
             continue;
         }
-        let mut types = TypeCtx::new();
-        let f = kernel(&mut types, &operand_types, &ok);
-        let layout = compute_layout(&f, &types, &RULES);
-        let (words, _) = magpie_gpu_spirv::emit_words(&f, &types, &layout, features, None).unwrap();
+        let mut m = Module::new();
+        let f = kernel(&mut m.types, &operand_types, &ok);
+        let id = m.add_fn(f);
+        let BlobCode::Bytes(bytes) = emitter.emit(&m, id).unwrap().code else { panic!() };
+        let words: Vec<u32> =
+            bytes.chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect();
         let path = std::env::temp_dir().join("magpie_ops.spv");
         std::fs::write(&path, words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>())
             .unwrap();

@@ -3,8 +3,8 @@
 //! Conversions from float to integer come here legalised: the value lies inside the result type.
 //! So do those with two roundings in hardware: integer and f64 to f16, and everything with bf16.
 
-use crate::emitter::{Emit, Emitter};
 use crate::builder::Id;
+use crate::emitter::{Emit, Emitter};
 use crate::types::{Scalar, Shape};
 use magpie_mpir::Inst;
 use magpie_types::PrimType;
@@ -26,9 +26,7 @@ impl Emitter<'_> {
                 let (ty, zero) = (self.b.shape(to), self.b.constant(from, 0));
                 self.emit(Op::INotEqual, ty, &[value, zero])
             }
-            (Kind::Int, Kind::Int) => {
-                self.resize(value, (from, from_prim), (to, to_prim))
-            },
+            (Kind::Int, Kind::Int) => self.resize(value, (from, from_prim), (to, to_prim)),
             (Kind::Int, Kind::Float) => {
                 self.used_float(to);
                 let ty = self.b.shape(to);
