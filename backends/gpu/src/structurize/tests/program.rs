@@ -214,15 +214,12 @@ fn available(
     ty: TypeId,
     c: &mut Choices<'_>,
 ) -> Value {
-    let mut found = Vec::new();
-    let mut at = Some(b);
-    while let Some(x) = at {
-        found.extend(made[x.index()].iter().copied().filter(|&v| f.ty(v) == ty));
-        at = dom.idom(x);
-    }
-    if found.is_empty() {
-        // An unreachable block.
-        found.extend(made[0].iter().copied().filter(|&v| f.ty(v) == ty));
-    }
+    // Values from a few dominators, and those of the entry block.
+    let near = std::iter::successors(Some(b), |&x| dom.idom(x)).take(20);
+    let found: Vec<Value> = near
+        .chain([Block(0)])
+        .flat_map(|x| made[x.index()].iter().copied())
+        .filter(|&v| f.ty(v) == ty)
+        .collect();
     found[c.below(found.len())]
 }
