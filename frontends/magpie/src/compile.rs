@@ -1,7 +1,10 @@
 //! The whole front end: the modules of a program → MPIR.
 
+use crate::builtins::is_language_module;
+use crate::lower::lower;
 use crate::parser::ParsedModule;
-use magpie_diag::{Code, Diagnostic, sort_diagnostics};
+use crate::resolve::Program;
+use magpie_diag::{Diagnostic, sort_diagnostics};
 use magpie_mpir::{FnId, Module};
 use rustc_hash::FxHashSet;
 
@@ -31,26 +34,25 @@ pub fn compile(
     load: &mut dyn FnMut(&str) -> Option<ParsedModule>,
     max_instances: u32,
 ) -> Output {
-    let _ = max_instances;
-    let modules = load_all(entry, load);
+    let mut modules = load_all(entry, load);
     let mut diagnostics: Vec<Diagnostic> =
-        modules.iter().flat_map(|module| module.diagnostics.iter().cloned()).collect();
+        modules.iter_mut().flat_map(|module| std::mem::take(&mut module.diagnostics)).collect();
+    let mut output = Output::default();
+    // A text that is no module has holes where names and operands should be.
     if !diagnostics.iter().any(Diagnostic::is_error) {
-        let [name, ..] = modules[0].ast.header.parts;
-        diagnostics.push(
-            Diagnostic::new(
-                Code::MPT2050,
-                modules[0].span(name),
-                "this build reads `.mp` modules but does not compile them yet",
-            )
-            .with_help("`magpie fmt` and `magpie parse` work; `.mpir` programs run"),
-        );
+        let program = Program::new(modules, &mut diagnostics);
+        let lowered = lower(&program, max_instances, &mut diagnostics);
+        output.module = lowered.module;
+        output.main = lowered.main;
+        output.kernels = lowered.kernels;
+        output.tests = lowered.tests;
     }
     sort_diagnostics(&mut diagnostics);
-    Output { diagnostics, ..Output::default() }
+    output.diagnostics = diagnostics;
+    output
 }
 
-/// The entry and every module that imports reach, in the order of discovery.
+/// The entry and every module that it names, directly or through others, in the order of discovery.
 fn load_all(
     entry: ParsedModule,
     load: &mut dyn FnMut(&str) -> Option<ParsedModule>,
@@ -61,11 +63,8 @@ fn load_all(
     let mut next = 0;
     while let Some(module) = modules.get(next) {
         next += 1;
-        let imports = module.ast[module.ast.header.imports].iter();
-        let paths: Vec<String> =
-            imports.map(|import| module.name(import.path.symbol).to_string()).collect();
-        for path in paths {
-            if !is_builtin(&path) && asked.insert(path.clone()) {
+        for path in named_modules(module) {
+            if !is_language_module(&path) && asked.insert(path.clone()) {
                 modules.extend(load(&path));
             }
         }
@@ -73,6 +72,19 @@ fn load_all(
     modules
 }
 
-fn is_builtin(path: &str) -> bool {
-    matches!(path.split('.').next(), Some("std" | "gpu" | "mlx"))
+/// The dotted paths of modules that a module names: in its imports, and before functions and types.
+fn named_modules(module: &ParsedModule) -> Vec<String> {
+    let ast = &module.ast;
+    let imports = ast[ast.header.imports].iter().map(|import| module.name(import.path.symbol));
+    let functions = ast.pools.fn_refs.iter().filter_map(|fn_ref| Some(module.name(fn_ref.path?)));
+    let types =
+        ast.types.iter().filter_map(|(_, ty)| Some(module.name(ty.path).rsplit_once('.')?.0));
+    let mut paths = Vec::new();
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
+    for path in imports.chain(functions).chain(types) {
+        if seen.insert(path) {
+            paths.push(path.to_string());
+        }
+    }
+    paths
 }

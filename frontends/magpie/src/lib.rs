@@ -5,6 +5,7 @@
 //! program. This crate does no I/O.
 
 pub mod ast;
+mod builtins;
 mod compile;
 mod digest;
 mod format;
@@ -12,8 +13,12 @@ mod hash_index;
 mod interner;
 mod lexer;
 mod literal;
+mod lower;
+mod own;
 mod parser;
+mod resolve;
 pub mod symbols;
+mod types;
 
 pub use compile::{Output, compile};
 pub use digest::{check_digest, module_digest};

@@ -11,7 +11,7 @@ use crate::symbols;
 use crate::types::{Scope, Written};
 use magpie_diag::Span;
 use magpie_mpir::analysis::{Cfg, Dominators};
-use magpie_mpir::{Block, Domain, Flags, Inst, MpirFn, Op as MpirOp, Value};
+use magpie_mpir::{Block, Flags, Inst, MpirFn, Op as MpirOp, Value};
 use magpie_types::TypeKind;
 
 /// Memory that is used for one function after the other.
@@ -71,7 +71,7 @@ pub(super) struct Edge {
 /// A phi whose arms are not there yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingPhi {
-    /// Its position in the pool of instructions is known by what it was written like.
+    /// Where it is written.
     pub(super) range: ByteRange,
     /// The MPIR phi; none for a phi of type `unit`.
     pub(super) inst: Option<Inst>,
@@ -156,6 +156,7 @@ pub(super) fn lower_body(cx: &mut Lowering<'_>, id: InstanceId) {
 
 impl<'p> Body<'_, 'p> {
     fn lower(&mut self, params: &[Option<TypeId>]) {
+        let reports = self.cx.diagnostics.len();
         self.skeleton(params);
         if self.f.blocks.is_empty() {
             return;
@@ -177,11 +178,37 @@ impl<'p> Body<'_, 'p> {
         }
         self.s.order = order;
         self.complete_phis();
-        self.report_unreachable();
-        if self.f.domain == Domain::Host {
-            self.keep_for_ownership();
+        let failed = self.cx.diagnostics[reports..].iter().any(Diagnostic::is_error);
+        if !failed {
+            self.report_unreachable();
+            if !self.on_device {
+                self.check_ownership();
+            }
         }
         self.drop_unreachable();
+    }
+
+    /// Warns about blocks that no path leads to.
+    fn report_unreachable(&mut self) {
+        for (n, block) in self.ast[self.decl.blocks].iter().enumerate() {
+            if !self.s.cfg.is_reachable(Block(n as u32)) {
+                let label = self.scope.name(block.label.symbol);
+                let message = format!("no path leads to `{label}`; it is left out");
+                let span = self.scope.span(block.label.range);
+                let warning = Diagnostic::new(Code::MPL2012, span, message);
+                self.cx.diagnostics.push(warning.with_help("branch to it, or remove it"));
+            }
+        }
+    }
+
+    fn drop_unreachable(&mut self) {
+        if self.s.cfg.num_blocks() < self.f.blocks.len() {
+            self.s.cfg.compute(&self.f);
+        }
+        if self.s.cfg.rpo().len() < self.f.blocks.len() {
+            let cfg = &self.s.cfg;
+            self.f.compact(|b| cfg.is_reachable(b));
+        }
     }
 
     /// Lowers a source block.
@@ -211,7 +238,7 @@ impl<'p> Body<'_, 'p> {
     // ----- results -----
 
     /// The type written for the result of an instruction.
-    fn annotation(&mut self, instr: &Instr) -> Annotation {
+    pub(super) fn annotation(&mut self, instr: &Instr) -> Annotation {
         let Some(result) = instr.result else { return Annotation::None };
         if self.type_params.is_empty()
             && let Some(ty) = self.cx.types.known(self.module, result.ty.id)
@@ -326,10 +353,7 @@ impl<'p> Body<'_, 'p> {
 
     /// Whether a value is a shared or a private array.
     pub(super) fn is_array_memory(&self, v: Value) -> bool {
-        matches!(
-            self.kind(self.f.ty(v)),
-            TypeKind::SharedArray(..) | TypeKind::LocalArray(..)
-        )
+        matches!(self.kind(self.f.ty(v)), TypeKind::SharedArray(..) | TypeKind::LocalArray(..))
     }
 
     // ----- values -----
@@ -380,12 +404,8 @@ impl<'p> Body<'_, 'p> {
             return Err(Poisoned);
         };
         let local = self.s.locals[n as usize];
-        let dominates = match local.state {
-            LocalState::Poisoned => return Err(Poisoned),
-            LocalState::Value(_) => false,
-            LocalState::Pending => false,
-        };
-        if dominates || !self.s.cfg.is_reachable(at) {
+        // In a block that no path leads to, what comes later in the order may be missing.
+        if local.state == LocalState::Poisoned || !self.s.cfg.is_reachable(at) {
             return Err(Poisoned);
         }
         let defined = self.scope.span(local.range);

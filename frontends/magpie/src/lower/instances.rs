@@ -174,18 +174,17 @@ impl Lowering<'_> {
         }
         let mut param_types = Vec::with_capacity(decl.params.len());
         for param in &ast[decl.params] {
-            let ty = self.with_types(|types, cx| {
-                types.of_use(cx, module, param.ty, type_scope, on_device)
-            });
+            let ty = self
+                .with_types(|types, cx| types.of_use(cx, module, param.ty, type_scope, on_device));
             param_types.push(ty.map(|ty| self.device_type(ty, on_device)));
         }
-        let result = self.with_types(|types, cx| {
-            types.of_use(cx, module, decl.result, type_scope, on_device)
-        });
+        let result = self
+            .with_types(|types, cx| types.of_use(cx, module, decl.result, type_scope, on_device));
         let source_name = scope.full_function_name(decl.name.symbol);
         let mut name = source_name;
         if !type_args.is_empty() {
-            let args: Vec<String> = type_args.iter().map(|&ty| self.module.types.name(ty)).collect();
+            let args: Vec<String> =
+                type_args.iter().map(|&ty| self.module.types.name(ty)).collect();
             name = format!("{name}<{}>", args.join(", "));
         }
         let sid = Sid::new(SidKind::Function, &name);

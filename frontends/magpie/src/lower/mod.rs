@@ -39,7 +39,7 @@ use crate::types::{TypeWork, Types};
 use impls::Impls;
 use instances::{Instance, InstanceId};
 use magpie_diag::{Code, Diagnostic};
-use magpie_mpir::{FnId, Module, Op as MpirOp, Place};
+use magpie_mpir::{Domain, FnId, Module, Op as MpirOp, Place};
 use magpie_types::{TypeCtx, TypeId, fixed};
 use rustc_hash::FxHashMap;
 
@@ -132,7 +132,7 @@ impl<'p> Lowering<'p> {
             program.function_ids().filter(|&id| program.function(id).1.gpu.is_some()).collect();
         let kernels: Vec<FnId> = kernels.iter().filter_map(|&id| self.kernel(id)).collect();
         self.lower_bodies();
-        self.find_device_only(kernels.len());
+        self.find_device_only();
         for id in program.function_ids() {
             let decl = program.function(id).1;
             if decl.gpu.is_none() && decl.type_params.is_empty() && !self.device_only[id.0 as usize]
@@ -145,14 +145,7 @@ impl<'p> Lowering<'p> {
         crate::types::check_limits(&self.types, &self.module.types, &mut self.diagnostics);
         let main = self.main();
         let tests = self.tests();
-        if !self.has_errors() {
-            self.check_ownership();
-        }
         Lowered { module: std::mem::take(&mut self.module), main, kernels, tests }
-    }
-
-    fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
     fn types(&mut self) -> &mut TypeCtx {
@@ -179,13 +172,14 @@ impl<'p> Lowering<'p> {
     }
 
     /// Marks plain functions that use device operations, themselves or through others, among those
-    /// that kernels reach. `kernels` is how many functions come first in the module.
-    fn find_device_only(&mut self, kernels: usize) {
+    /// that kernels reach.
+    fn find_device_only(&mut self) {
         let count = self.module.fns.len();
         let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count];
         let mut work = Vec::new();
         let mut marked = vec![false; count];
-        for (n, f) in self.module.fns.iter().enumerate().skip(kernels) {
+        let device = |f: &magpie_mpir::MpirFn| f.domain == Domain::Device && !f.is_kernel();
+        for (n, f) in self.module.fns.iter().enumerate().filter(|(_, f)| device(f)) {
             for block in &f.blocks {
                 for &i in &block.insts {
                     let data = f.inst(i);
@@ -239,11 +233,12 @@ impl<'p> Lowering<'p> {
     }
 
     fn report_main(&mut self, span: magpie_diag::Span) {
-        let message = "`@main` is a plain function without parameters that returns i64, i32 or unit";
-        self.diagnostics.push(
-            Diagnostic::new(Code::MPL0005, span, message)
-                .with_help("write `fn @main() -> i64`; program arguments come from `std.os.@args`"),
-        );
+        let message =
+            "`@main` is a plain function without parameters that returns i64, i32 or unit";
+        self.diagnostics
+            .push(Diagnostic::new(Code::MPL0005, span, message).with_help(
+                "write `fn @main() -> i64`; program arguments come from `std.os.@args`",
+            ));
     }
 
     fn tests(&self) -> Vec<FnId> {
@@ -253,7 +248,8 @@ impl<'p> Lowering<'p> {
             let name = program.module(module).name(decl.name.symbol);
             name.starts_with("test_") && decl.params.is_empty() && !decl.is_unsafe
         };
-        let hosts = program.function_ids().filter(is_test).filter_map(|id| self.host[id.0 as usize]);
+        let hosts =
+            program.function_ids().filter(is_test).filter_map(|id| self.host[id.0 as usize]);
         let instances = hosts.map(|id| &self.instances[id.0 as usize]);
         instances.filter(|i| i.result == Some(fixed::UNIT)).map(|i| i.fn_id).collect()
     }

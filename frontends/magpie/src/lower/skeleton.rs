@@ -134,8 +134,7 @@ impl Body<'_, '_> {
         let error = self.f.add_block();
         let next = self.f.add_block();
         self.s.source_blocks.extend([self.source; 2]);
-        self.f.block_mut(part).term =
-            MpirTerminator::Cbr { cond: LATER, then: next, else_: error };
+        self.f.block_mut(part).term = MpirTerminator::Cbr { cond: LATER, then: next, else_: error };
         if let Some(target) = target.and_then(|target| self.target(target)) {
             self.f.block_mut(error).term = MpirTerminator::Br(target);
             let split = self.s.splits.len() as u32;

@@ -102,13 +102,9 @@ impl Checker<'_> {
     fn used_elsewhere(&self, v: Value, span: Span) -> Diagnostic {
         let name = self.name(v);
         let made = self.f.def_inst(v).map_or(Span::NONE, |i| self.f.inst(i).span);
-        Diagnostic::new(
-            Code::MPO0101,
-            span,
-            format!("{name} is a borrow of another block"),
-        )
-        .with_secondary(made, "the borrow is made here")
-        .with_help("borrow again in this block: a borrow ends with the block that makes it")
+        Diagnostic::new(Code::MPO0101, span, format!("{name} is a borrow of another block"))
+            .with_secondary(made, "the borrow is made here")
+            .with_help("borrow again in this block: a borrow ends with the block that makes it")
     }
 
     /// Walks the instructions of one source block in order.
@@ -246,7 +242,9 @@ impl Checker<'_> {
                     data.span,
                     format!("getfield needs a borrow of {name}, which is owned"),
                 )
-                .with_help(format!("write `%b = borrow.shared {{ v={name} }}` and use it as `obj`")),
+                .with_help(format!(
+                    "write `%b = borrow.shared {{ v={name} }}` and use it as `obj`"
+                )),
             );
         }
         if self.mutates(i, 0) && matches!(mode, Some(RefMode::Borrow | RefMode::Shared)) {
@@ -262,11 +260,18 @@ impl Checker<'_> {
                     data.span,
                     format!("{} cannot change {name}: it is a {what}", data.op.name()),
                 )
-                .with_help("change the value through `borrow.mut` of its owner before it is shared"),
+                .with_help(
+                    "change the value through `borrow.mut` of its owner before it is shared",
+                ),
             );
         }
         let stored = match data.op {
-            Op::New | Op::EnumNew | Op::ArrFrom | Op::StructNew | Op::CallableCapture | Op::Share => 0,
+            Op::New
+            | Op::EnumNew
+            | Op::ArrFrom
+            | Op::StructNew
+            | Op::CallableCapture
+            | Op::Share => 0,
             Op::SetField | Op::ArrSet | Op::ArrPush | Op::MapSet => 1,
             _ => return,
         };

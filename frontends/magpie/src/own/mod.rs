@@ -8,21 +8,21 @@ mod borrows;
 mod moves;
 
 use magpie_diag::Diagnostic;
-use magpie_mpir::ownership::consumes;
+use magpie_mpir::ownership::takes_over;
 use magpie_mpir::{Block, Inst, Module, MpirFn, Op, Value};
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeId, TypeKind};
 
 /// What the check needs to know of the source of a function.
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     /// The source block that each MPIR block is part of: `try` splits source blocks.
-    pub source_block: &'a [u32],
+    pub(crate) source_block: &'a [u32],
     /// The name of a value as written, with `%`.
-    pub name: &'a dyn Fn(Value) -> String,
+    pub(crate) name: &'a dyn Fn(Value) -> String,
 }
 
 /// Checks a host function. Findings come in no particular order.
-pub fn check_ownership(module: &Module, f: &MpirFn, source: &Source) -> Vec<Diagnostic> {
+pub(crate) fn check_ownership(module: &Module, f: &MpirFn, source: &Source) -> Vec<Diagnostic> {
     let mut checker = Checker { module, f, source, findings: Vec::new() };
     checker.moves();
     checker.borrows();
@@ -71,7 +71,7 @@ impl Checker<'_> {
 
     /// What operand `n` of an instruction is used for.
     fn use_of(&self, i: Inst, n: usize) -> Use {
-        if self.is_owned(self.f.arg(i, n)) && consumes(self.module, self.f, i, n) {
+        if self.is_owned(self.f.arg(i, n)) && takes_over(self.module, self.f, i, n) {
             return Use::Consume;
         }
         if self.mutates(i, n) { Use::Mutate } else { Use::Read }
@@ -91,9 +91,10 @@ impl Checker<'_> {
             | Op::BorrowMut => n == 0,
             Op::Call => {
                 let callee = self.module.func(data.func());
-                callee.params.get(n).is_some_and(|&(_, ty)| {
-                    self.ref_mode(ty) == Some(RefMode::MutBorrow)
-                })
+                callee
+                    .params
+                    .get(n)
+                    .is_some_and(|&(_, ty)| self.ref_mode(ty) == Some(RefMode::MutBorrow))
             }
             Op::RtCall => n == 0 && rt_mutates(data.rt()),
             Op::GpuLaunchProfiled => n == 0,

@@ -138,7 +138,9 @@ impl Search {
         self.work.extend(cfg.succs(moved.block));
         let mut reached = Vec::new();
         while let Some(b) = self.work.pop() {
-            if Some(b) == home || std::mem::replace(&mut self.seen[b.index()], self.round) == self.round {
+            if Some(b) == home
+                || std::mem::replace(&mut self.seen[b.index()], self.round) == self.round
+            {
                 continue;
             }
             reached.push(b);

@@ -237,7 +237,8 @@ fn unknown_module(program: &Program, id: ModuleId, path: Name) -> Diagnostic {
     let message = format!("there is no module `{text}`");
     let error = Diagnostic::new(Code::MPS0002, module.span(path.range), message);
     let users = program.modules.iter().map(|m| m.path.as_str());
-    let known = builtins::module_paths().chain(users.filter(|&p| p != text));
+    let language = builtins::module_paths().map(|path| -> &str { path });
+    let known = language.chain(users.filter(|&p| p != text));
     match closest(text, known) {
         Some(known) => error.with_help(format!("did you mean `{known}`?")),
         None if is_language_module(text) => {

@@ -178,7 +178,8 @@ impl Program {
         let path = scope.name(path);
         let message = reason.message(&format!("@{name}"), path);
         let error = Diagnostic::new(Code::MPT2004, span, message);
-        let known = builtins::module_paths().chain(self.modules.iter().map(|m| m.path.as_str()));
+        let language = builtins::module_paths().map(|path| -> &str { path });
+        let known = language.chain(self.modules.iter().map(|m| m.path.as_str()));
         let similar_module = closest(path, known);
         match (reason, similar_module) {
             (Unresolved::NoModule, Some(similar)) => {

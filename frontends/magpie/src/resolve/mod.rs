@@ -6,7 +6,7 @@
 mod build;
 mod lookup;
 
-pub(crate) use lookup::Unresolved;
+pub(crate) use lookup::{Unresolved, missing_mlx};
 
 use crate::ast::*;
 use crate::builtins::BuiltinId;

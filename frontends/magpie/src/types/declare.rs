@@ -3,7 +3,9 @@
 
 use super::*;
 use crate::resolve::DeclRef;
-use magpie_types::{Category, Field as TypeField, RefMode, TypeKind, Variant as TypeVariant, fixed};
+use magpie_types::{
+    Category, Field as TypeField, RefMode, TypeKind, Variant as TypeVariant, fixed,
+};
 
 /// Declares and defines every struct, enum and signature of the program that has no type
 /// parameters.
@@ -273,9 +275,10 @@ impl Types {
         let Some(at) = decl.map(|n| cx.program.types[n as usize]) else { return Span::NONE };
         let module = cx.program.module(at.module);
         match &cx.program.decl(at).kind {
-            DeclKind::Type(TypeDecl { kind: TypeDeclKind::Struct(fields), .. }) => {
-                module.ast()[*fields].get(field as usize).map_or(Span::NONE, |f| module.span(f.range))
-            }
+            DeclKind::Type(TypeDecl { kind: TypeDeclKind::Struct(fields), .. }) => module.ast()
+                [*fields]
+                .get(field as usize)
+                .map_or(Span::NONE, |f| module.span(f.range)),
             _ => Span::NONE,
         }
     }

@@ -80,5 +80,8 @@ fn extent(ctx: &TypeCtx, root: TypeId, extents: &mut FxHashMap<TypeId, Extent>) 
         extents.insert(ty, whole);
         work.pop();
     }
-    extents.get(&root).copied().unwrap_or(Extent { depth: 0, members: u32::from(root != fixed::UNIT) })
+    extents
+        .get(&root)
+        .copied()
+        .unwrap_or(Extent { depth: 0, members: u32::from(root != fixed::UNIT) })
 }

@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use declare::define_all;
 pub(crate) use limits::check_limits;
+pub(crate) use resolve::is_buffer_element;
 
 /// The type arguments that stand for the type parameters in scope.
 #[derive(Clone, Copy, Default, Debug)]

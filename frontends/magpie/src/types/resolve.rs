@@ -66,7 +66,12 @@ impl Types {
         }
     }
 
-    fn fault(&mut self, code: Code, message: impl Into<String>, help: impl Into<String>) -> Written {
+    fn fault(
+        &mut self,
+        code: Code,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Written {
         self.faults.push(Fault { code, message: message.into(), help: help.into() });
         Written::Fault(FaultId(self.faults.len() as u32 - 1))
     }

@@ -1,7 +1,7 @@
 //! Rules of calls, callables and launches.
 
 use super::inst::InstCheck;
-use super::{Check, Fault};
+use super::{Check, Fault, Stage};
 use crate::ownership::{is_derived_param, is_view};
 use crate::{Domain, MpirFn, Op};
 use magpie_types::abi::{AbiReturn, AbiType, RtFn};
@@ -48,7 +48,9 @@ impl InstCheck<'_, '_> {
             let message = format!("`{}` belongs to another domain", callee.name);
             return Err(Fault::structure(message));
         }
-        if callee.is_kernel() {
+        // A kernel that calls a kernel is refused with the rules of the language.
+        let not_yet_refused = self.v.stage == Stage::Surface && self.v.f.domain == Domain::Device;
+        if callee.is_kernel() && !not_yet_refused {
             return Err(Fault::structure(format!("kernel `{}` can only be launched", callee.name)));
         }
         let params: Vec<TypeId> = callee.params.iter().map(|p| p.1).collect();
@@ -244,7 +246,7 @@ impl InstCheck<'_, '_> {
             // What has no place in the argument block is refused with the rules of the language.
             let prim = self.types().prim(param);
             let stage = self.v.stage;
-            if prim == Some(PrimType::Unit) && stage == super::Stage::Core {
+            if prim == Some(PrimType::Unit) && stage == Stage::Core {
                 return Err(self.wrong_operand(n, param, "a value"));
             }
         }

@@ -1,0 +1,89 @@
+//! The file tests of the repository, as far as the front end goes: programs that run compile to
+//! MPIR that the verifier accepts, programs with errors raise the codes of this stage.
+
+mod support;
+
+use magpie_diag::{Code, SourceMap};
+use magpie_lang::{Output, compile};
+use magpie_mpir::{Stage, verify_module};
+use std::path::Path;
+use support::*;
+
+fn compile_text(text: &str) -> Output {
+    compile(parse(text), &mut |_| None, 10_000)
+}
+
+/// Every finding as `severity CODE line`.
+fn findings(output: &Output, text: &str) -> Vec<String> {
+    let mut map = SourceMap::new();
+    let file = map.add("test.mp", text);
+    let source = map.file(file).unwrap();
+    let line = |start| source.line_col(start).line;
+    let diagnostics = output.diagnostics.iter();
+    diagnostics
+        .map(|d| format!("{} {} {}", d.severity.name(), d.code, line(d.primary.start)))
+        .collect()
+}
+
+fn show(output: &Output) -> String {
+    output.diagnostics.iter().map(|d| format!("{d:?}\n")).collect()
+}
+
+/// Whether the front end raises the code; the others are found in MPIR or later.
+fn is_ours(code: &str) -> bool {
+    let code = Code::parse(code).unwrap();
+    !code.as_str().starts_with("MPG_") || matches!(code, Code::MPG_CORE_1300 | Code::MPG_CORE_1303)
+}
+
+#[test]
+fn programs_that_run_compile() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests/magpie");
+    let mut failures = Vec::new();
+    for (name, text) in programs() {
+        if !root.join(format!("{name}.expected")).exists() || name.contains("mlx") {
+            continue;
+        }
+        let output = compile_text(&text);
+        if !output.diagnostics.is_empty() {
+            failures.push(format!("{name}: {}", show(&output)));
+            continue;
+        }
+        if let Err(errors) = verify_module(&output.module, Stage::Surface) {
+            failures.push(format!("{name}: {errors:?}"));
+        }
+        assert!(output.main.is_some(), "{name}");
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn programs_with_errors_raise_their_codes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests/magpie");
+    let mut failures = Vec::new();
+    for (name, text) in programs() {
+        let Ok(expected) = std::fs::read_to_string(root.join(format!("{name}.error"))) else {
+            continue;
+        };
+        let output = compile_text(&text);
+        let found = findings(&output, &text);
+        let expected: Vec<&str> = expected.lines().filter(|l| !l.is_empty()).collect();
+        let ours = expected.iter().filter(|l| is_ours(l.split(' ').nth(1).unwrap()));
+        for line in ours {
+            if !found.iter().any(|f| f == line) {
+                failures.push(format!("{name}: `{line}` is missing in {found:?}"));
+            }
+        }
+        for line in &found {
+            let at = line.rsplit(' ').next();
+            if !expected.iter().any(|e| e.rsplit(' ').next() == at) {
+                failures.push(format!("{name}: `{line}` is not expected: {}", show(&output)));
+            }
+        }
+        if !output.diagnostics.iter().any(|d| d.is_error())
+            && let Err(errors) = verify_module(&output.module, Stage::Surface)
+        {
+            failures.push(format!("{name}: {errors:?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
