@@ -6,9 +6,9 @@ use crate::kernels::Kernels;
 use crate::project::Project;
 use crate::registry;
 use crate::session::{Session, Stop};
-use crate::targets::{self, ASSUMED_FEATURES};
+use crate::targets::{self, COMMON_FEATURES};
 use magpie_diag::{Code, Diagnostic, SourceMap, Span, closest};
-use magpie_gpu_spirv::disassembly::disassemble;
+use magpie_gpu_spirv::disassemble;
 use magpie_mpir::{FnId, print_module};
 use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob};
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ fn compile_spv(
     id: FnId,
     cache: &Cache,
 ) -> Option<KernelBlob> {
-    match targets::compile(kernels, id, GpuBackend::Spv, ASSUMED_FEATURES, cache) {
+    match targets::compile(kernels, id, GpuBackend::Spv, COMMON_FEATURES, cache) {
         Ok(blob) => blob,
         Err(errors) => {
             session.report_all(errors);

@@ -6,10 +6,10 @@ use crate::session::{Session, Stop};
 use magpie_diag::SourceMap;
 use magpie_mpir::passes::{Pipeline, inline_calls};
 use magpie_mpir::verify::{Stage, verify_fn};
-use magpie_mpir::{Domain, FnId, Module, MpirFn, Op};
+use magpie_mpir::{Domain, FnId, Module, MpirFn, Op, print_fn, print_module};
 use magpie_types::kernel::GpuBackend;
 use rustc_hash::FxHashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The kernels of a program. Each is closed: it calls nothing but recursive device functions.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Kernels {
     pub(crate) sources: SourceMap,
     by_hash: FxHashMap<u64, FnId>,
     optimized: Mutex<Optimized>,
+    /// See [`Kernels::canonical_text`].
+    definitions: OnceLock<String>,
 }
 
 /// A copy of the module in which functions are optimised one by one, when they are needed.
@@ -60,7 +62,14 @@ impl Kernels {
         let ids = program.kernels.clone();
         let by_hash = ids.iter().map(|&id| (module.func(id).sid.hash(), id)).collect();
         let sources = session.sources.clone();
-        Ok(Some(Kernels { module, ids, sources, by_hash, optimized: Mutex::default() }))
+        Ok(Some(Kernels {
+            module,
+            ids,
+            sources,
+            by_hash,
+            optimized: Mutex::default(),
+            definitions: OnceLock::new(),
+        }))
     }
 
     /// A kernel.
@@ -93,11 +102,27 @@ impl Kernels {
         }
     }
 
-    /// Calls `use_it` with the module and the optimised form of a kernel.
+    /// Everything that decides what a kernel compiles to, as text: the names of the sources, the
+    /// definitions of types, the kernel itself.
+    pub(crate) fn canonical_text(&self, id: FnId) -> String {
+        let mut text = self
+            .definitions
+            .get_or_init(|| {
+                let mut heads = Module::new();
+                heads.types = self.module.types.clone();
+                heads.files = self.sources.iter().map(|(_, file)| file.name.clone()).collect();
+                print_module(&heads)
+            })
+            .clone();
+        text.push_str(&print_fn(&self.module, self.func(id)));
+        text
+    }
+
+    /// Calls `use_it` with a module in which a kernel is optimised.
     pub(crate) fn with_optimized<R>(
         &self,
         id: FnId,
-        use_it: impl FnOnce(&Module, &MpirFn, &mut Pipeline) -> R,
+        use_it: impl FnOnce(&Module, &mut Pipeline) -> R,
     ) -> R {
         let mut state = self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
         let Optimized { module, done } = &mut *state;
@@ -107,7 +132,7 @@ impl Kernels {
         if !std::mem::replace(&mut done[id.index()], true) {
             pipeline.optimize_device(module, id);
         }
-        use_it(module, module.func(id), &mut pipeline)
+        use_it(module, &mut pipeline)
     }
 }
 

@@ -23,8 +23,8 @@ pub(super) const RULES: LayoutRules = LayoutRules {
 pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Diagnostic>> {
     let types = &kernels.module.types;
     let mut layout = compute_layout(kernels.func(id), types, &RULES);
-    let compiled = kernels.with_optimized(id, |module, kernel, pipeline| {
-        let mut body = kernel.clone();
+    let compiled = kernels.with_optimized(id, |module, pipeline| {
+        let mut body = module.func(id).clone();
         lower_vectors(&mut body, types, &mut PassContext::new());
         pipeline.lower_bounds_checks(module, &mut body, IndexWidth::Bits64);
         let mut runtime = ProcessRuntime::new(types, &kernels.sources);

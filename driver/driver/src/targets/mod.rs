@@ -11,7 +11,7 @@ use magpie_mpir::FnId;
 use magpie_types::kernel::{DeviceFeatures, GpuBackend, KernelBlob};
 
 pub(crate) use interp::Interpreter;
-pub(crate) use spv::ASSUMED_FEATURES;
+pub(crate) use spv::COMMON_FEATURES;
 
 /// The back ends that this build can compile kernels for.
 pub(crate) const BACKENDS: [GpuBackend; 3] = [GpuBackend::Spv, GpuBackend::Cpu, GpuBackend::Interp];
