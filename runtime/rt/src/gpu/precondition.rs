@@ -19,18 +19,23 @@ pub(crate) fn all_hold(
     shape: &LaunchShape<'_>,
     len: impl Fn(u32) -> Option<u64>,
 ) -> bool {
-    preconditions.iter().all(|p| match (evaluate(&p.bound, shape), len(p.buffer)) {
+    preconditions.iter().all(|p| match (evaluate(&p.bound, shape, &len), len(p.buffer)) {
         (Some(bound), Some(len)) => bound <= u128::from(len),
         _ => false,
     })
 }
 
-fn evaluate(program: &[PreOp], shape: &LaunchShape<'_>) -> Option<u128> {
+fn evaluate(
+    program: &[PreOp],
+    shape: &LaunchShape<'_>,
+    len: &impl Fn(u32) -> Option<u64>,
+) -> Option<u128> {
     let mut stack = [0u128; STACK];
     let mut depth = 0usize;
     for op in program {
         let binary: Option<fn(u128, u128) -> u128> = match op {
             PreOp::Add => Some(u128::saturating_add),
+            PreOp::Sub => Some(u128::saturating_sub),
             PreOp::Mul => Some(u128::saturating_mul),
             PreOp::Min => Some(u128::min),
             PreOp::Max => Some(u128::max),
@@ -43,7 +48,8 @@ fn evaluate(program: &[PreOp], shape: &LaunchShape<'_>) -> Option<u128> {
             | PreOp::Scalar { .. }
             | PreOp::Extent(_)
             | PreOp::Grid(_)
-            | PreOp::Block(_) => None,
+            | PreOp::Block(_)
+            | PreOp::Length(_) => None,
         };
         if let Some(apply) = binary {
             let second = *stack.get(depth.checked_sub(1)?)?;
@@ -51,14 +57,18 @@ fn evaluate(program: &[PreOp], shape: &LaunchShape<'_>) -> Option<u128> {
             *first = apply(*first, second);
             depth -= 1;
         } else {
-            *stack.get_mut(depth)? = leaf(op, shape)?;
+            *stack.get_mut(depth)? = leaf(op, shape, len)?;
             depth += 1;
         }
     }
     (depth == 1).then_some(stack[0])
 }
 
-fn leaf(op: &PreOp, shape: &LaunchShape<'_>) -> Option<u128> {
+fn leaf(
+    op: &PreOp,
+    shape: &LaunchShape<'_>,
+    len: &impl Fn(u32) -> Option<u64>,
+) -> Option<u128> {
     let dim = |sizes: [u32; 3], dim: u8| sizes.get(usize::from(dim)).map(|&n| u128::from(n));
     match *op {
         PreOp::Const(value) => Some(u128::from(value)),
@@ -66,7 +76,8 @@ fn leaf(op: &PreOp, shape: &LaunchShape<'_>) -> Option<u128> {
         PreOp::Extent(d) => Some(dim(shape.grid, d)? * dim(shape.block, d)?),
         PreOp::Grid(d) => dim(shape.grid, d),
         PreOp::Block(d) => dim(shape.block, d),
-        PreOp::Add | PreOp::Mul | PreOp::Min | PreOp::Max | PreOp::Dec => None,
+        PreOp::Length(buffer) => len(buffer).map(u128::from),
+        PreOp::Add | PreOp::Sub | PreOp::Mul | PreOp::Min | PreOp::Max | PreOp::Dec => None,
     }
 }
 
@@ -108,6 +119,8 @@ mod tests {
         assert!(holds(&[Block(0), Dec, Const(2), Mul, Const(1), Add], 127));
         assert!(holds(&[Scalar { offset: 4, size: 2 }], 7));
         assert!(holds(&[Const(0), Dec], 0));
+        assert!(holds(&[n, Const(1), Sub], 999) && holds(&[Const(1), n, Sub], 0));
+        assert!(holds(&[Length(0)], 5) && !holds(&[Length(1)], 5));
     }
 
     #[test]
@@ -146,7 +159,9 @@ mod tests {
             (0..4u8).prop_map(PreOp::Extent),
             (0..4u8).prop_map(PreOp::Grid),
             (0..4u8).prop_map(PreOp::Block),
+            (0..2u32).prop_map(PreOp::Length),
             Just(PreOp::Add),
+            Just(PreOp::Sub),
             Just(PreOp::Mul),
             Just(PreOp::Min),
             Just(PreOp::Max),

@@ -10,7 +10,7 @@ use super::properties::{DeviceLimits, DeviceProperties, DeviceType, DriverKind};
 use magpie_types::kernel::{
     BlobCode, DeviceFeatures, HostBuffer, HostKernel, HostKernelFn, KernelBlob,
 };
-use queue::{Engine, QueuedLaunch, ScalarChunk};
+use queue::{Engine, ScalarChunk};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -180,8 +180,8 @@ impl DeviceKernel for CpuKernel {
         let body = if dispatch.unchecked { self.unchecked } else { self.checked };
         let invocations: u64 = dispatch.block.iter().map(|&n| u64::from(n)).product();
         let shared = u64::from(self.shared_bytes).next_multiple_of(64);
-        let mut launch = self.engine.spare().unwrap_or_else(|| Box::new(empty_launch(body.entry)));
-        launch.entry = body.entry;
+        let mut launch = self.engine.spare();
+        launch.entry = Some(body.entry);
         launch.grid = dispatch.grid;
         launch.block = dispatch.block;
         launch.groups = dispatch.grid.iter().map(|&n| u64::from(n)).product();
@@ -203,18 +203,5 @@ impl DeviceKernel for CpuKernel {
             buffer.memory().last_use.fetch_max(serial.0, Ordering::Relaxed);
         }
         Ok(serial)
-    }
-}
-
-fn empty_launch(entry: HostKernelFn) -> QueuedLaunch {
-    QueuedLaunch {
-        entry,
-        grid: [0; 3],
-        block: [0; 3],
-        groups: 0,
-        scratch_bytes: 0,
-        buffers: Vec::new(),
-        scalars: Vec::new(),
-        timing: None,
     }
 }

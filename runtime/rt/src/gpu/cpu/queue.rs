@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Queued launches after which a further one waits for room.
-const MAX_PENDING: usize = 1024;
+const MAX_PENDING: usize = 64;
 
 /// Bytes of a scalar block with the alignment that kernels expect.
 #[repr(C, align(16))]
@@ -23,8 +23,9 @@ const MAX_PENDING: usize = 1024;
 pub(crate) struct ScalarChunk(pub(crate) [u8; 16]);
 
 /// A launch with its arguments.
+#[derive(Default)]
 pub(crate) struct QueuedLaunch {
-    pub(crate) entry: HostKernelFn,
+    pub(crate) entry: Option<HostKernelFn>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) groups: u64,
@@ -40,8 +41,8 @@ unsafe impl Send for QueuedLaunch {}
 
 struct State {
     pending: VecDeque<Box<QueuedLaunch>>,
-    /// Launches whose vectors are used again.
-    spare: Vec<Box<QueuedLaunch>>,
+    /// Launches whose vectors are used again, in turn.
+    spare: VecDeque<Box<QueuedLaunch>>,
     newest: u64,
     completed: u64,
     /// Memory to free when a serial has completed.
@@ -84,7 +85,7 @@ impl Engine {
     pub(crate) fn new(lanes: usize) -> Engine {
         let state = State {
             pending: VecDeque::new(),
-            spare: Vec::new(),
+            spare: VecDeque::new(),
             newest: 0,
             completed: 0,
             garbage: BinaryHeap::new(),
@@ -114,9 +115,9 @@ impl Engine {
         self.pool.lanes()
     }
 
-    /// Vectors of a launch that is done, to be filled again.
-    pub(crate) fn spare(&self) -> Option<Box<QueuedLaunch>> {
-        self.state().spare.pop()
+    /// A launch that is done, to be filled again.
+    pub(crate) fn spare(&self) -> Box<QueuedLaunch> {
+        self.state().spare.pop_front().unwrap_or_default()
     }
 
     /// Runs the launch, at once when `blocking` and nothing is queued before it.
@@ -130,7 +131,7 @@ impl Engine {
             let serial = state.newest;
             drop(state);
             let ran = self.run(&launch);
-            self.state().spare.push(launch);
+            self.state().spare.push_back(launch);
             return ran.map(|()| Serial(serial));
         }
         while state.pending.len() >= MAX_PENDING {
@@ -148,11 +149,15 @@ impl Engine {
             let engine = Arc::clone(self);
             let builder = std::thread::Builder::new().name("magpie-cpu-queue".to_string());
             state.thread = builder.spawn(move || engine.serve()).ok();
+            // Enough for a full queue, one that runs and one that is being filled.
+            state.spare.resize_with(MAX_PENDING + 2, Box::default);
+            state.pending.reserve(MAX_PENDING);
         }
         state.thread.is_some()
     }
 
     fn run(&self, launch: &QueuedLaunch) -> GpuResult<()> {
+        let Some(entry) = launch.entry else { return Ok(()) };
         let arguments = HostLaunch {
             buffers: launch.buffers.as_ptr(),
             scalars: launch.scalars.as_ptr().cast(),
@@ -160,7 +165,7 @@ impl Engine {
             block: launch.block,
         };
         let job = Job {
-            entry: launch.entry,
+            entry,
             launch: &arguments,
             groups: launch.groups,
             scratch_bytes: launch.scratch_bytes,
@@ -190,7 +195,7 @@ impl Engine {
             let ran = self.run(&launch);
             state = self.state();
             state.completed += 1;
-            state.spare.push(launch);
+            state.spare.push_back(launch);
             if let Err(error) = ran {
                 state.fault.get_or_insert(error);
             }

@@ -143,7 +143,7 @@ impl VulkanDevice {
     ) -> GpuResult<VulkanDevice> {
         let core = Core::open(instance, adapter, options)?;
         let pools = Pools::new(adapter, &core.device, !options.no_mapped_memory);
-        let cache = PipelineCache::new(&core.device, adapter, &options.cache);
+        let cache = PipelineCache::new(&core.device, adapter, options.cache_folder.as_deref());
         let queue = Mutex::new(Queue::new(&core));
         let readback = Mutex::new(None);
         let inner = Inner { queue, pools: Mutex::new(pools), readback, cache, core };

@@ -1,6 +1,7 @@
 //! The Vulkan library and an instance of it.
 
 use super::error::{error, failure};
+use super::pipeline_cache::user_cache_folder;
 use super::reports::{Reports, receive};
 use crate::gpu::error::{ErrorKind, GpuResult};
 use ash::vk;
@@ -46,27 +47,17 @@ pub(crate) struct VulkanOptions {
     pub(crate) no_mapped_memory: bool,
     /// Features that devices pretend to lack.
     pub(crate) hidden_features: DeviceFeatures,
-    /// Where to keep compiled pipelines.
-    pub(crate) cache: CacheFolder,
-}
-
-/// Where compiled pipelines are kept between processes.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum CacheFolder {
-    /// In the user's cache folder.
-    #[default]
-    User,
-    /// In this folder.
-    At(PathBuf),
-    /// Nowhere.
-    Nowhere,
+    /// Where to keep compiled pipelines between processes, if anywhere.
+    pub(crate) cache_folder: Option<PathBuf>,
 }
 
 impl VulkanOptions {
-    /// What the environment asks for: `MAGPIE_VK_VALIDATE=1` the validation layer.
+    /// What the environment asks for: the validation layer with `MAGPIE_VK_VALIDATE=1`, the
+    /// user's cache folder.
     pub(crate) fn from_environment(hidden_features: DeviceFeatures) -> VulkanOptions {
         let validate = std::env::var_os("MAGPIE_VK_VALIDATE").is_some_and(|v| v == "1");
-        VulkanOptions { validate, hidden_features, ..VulkanOptions::default() }
+        let cache_folder = user_cache_folder();
+        VulkanOptions { validate, hidden_features, cache_folder, ..VulkanOptions::default() }
     }
 }
 

@@ -35,9 +35,6 @@ use error::error;
 use instance::Instance;
 use std::sync::Arc;
 
-#[cfg(test)]
-use instance::CacheFolder;
-
 pub(crate) use instance::VulkanOptions;
 
 /// The driver as discovery sees it.

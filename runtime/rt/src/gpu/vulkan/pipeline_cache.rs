@@ -5,7 +5,6 @@
 //! driver means an empty cache, never an error.
 
 use super::adapter::Adapter;
-use super::instance::CacheFolder;
 use ash::vk;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -26,17 +25,12 @@ pub(super) struct PipelineCache {
 }
 
 impl PipelineCache {
-    /// The cache with what the last process left.
+    /// The cache with what the last process left in a folder.
     pub(super) fn new(
         device: &ash::Device,
         adapter: &Adapter,
-        folder: &CacheFolder,
+        folder: Option<&Path>,
     ) -> PipelineCache {
-        let folder = match folder {
-            CacheFolder::User => user_folder(),
-            CacheFolder::At(path) => Some(path.clone()),
-            CacheFolder::Nowhere => None,
-        };
         let path = folder.map(|folder| folder.join(file_name(&adapter.cache_uuid)));
         let data = path.as_deref().and_then(read).unwrap_or_default();
         let create = |data: &[u8]| {
@@ -86,7 +80,7 @@ impl PipelineCache {
 }
 
 /// `$XDG_CACHE_HOME/magpie` or `$HOME/.cache/magpie`.
-fn user_folder() -> Option<PathBuf> {
+pub(super) fn user_cache_folder() -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;

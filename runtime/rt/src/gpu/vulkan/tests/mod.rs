@@ -7,7 +7,7 @@ mod kernels;
 mod library;
 mod memory;
 
-use super::{CacheFolder, VulkanDriver, VulkanOptions};
+use super::{VulkanDriver, VulkanOptions};
 use crate::gpu::discovery::Driver;
 use crate::gpu::runtime::Runtime;
 use crate::gpu::tests::conformance::Subject;
@@ -17,7 +17,7 @@ use assembler::spirv_blob;
 
 /// What the tests ask for unless they say otherwise: the validation layer, no files.
 fn options() -> VulkanOptions {
-    VulkanOptions { validate: true, cache: CacheFolder::Nowhere, ..Default::default() }
+    VulkanOptions { validate: true, ..Default::default() }
 }
 
 /// Whether there is a Vulkan device.
