@@ -149,8 +149,12 @@ pub enum PreOp {
     Grid(u8),
     /// Workgroup size in a dimension.
     Block(u8),
+    /// Number of elements of the buffer argument at this position among the buffer parameters.
+    Length(u32),
     /// Sum of the two topmost values.
     Add,
+    /// The value below the topmost minus the topmost, at least 0.
+    Sub,
     /// Product of the two topmost values.
     Mul,
     /// Smaller of the two topmost values.

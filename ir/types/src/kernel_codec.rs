@@ -221,6 +221,11 @@ fn write_op(out: &mut Vec<u8>, op: &PreOp) {
         PreOp::Min => out.push(7),
         PreOp::Max => out.push(8),
         PreOp::Dec => out.push(9),
+        PreOp::Sub => out.push(10),
+        PreOp::Length(buffer) => {
+            out.push(11);
+            out.extend_from_slice(&buffer.to_le_bytes());
+        }
     }
 }
 
@@ -349,6 +354,8 @@ impl<'a> Reader<'a> {
             7 => PreOp::Min,
             8 => PreOp::Max,
             9 => PreOp::Dec,
+            10 => PreOp::Sub,
+            11 => PreOp::Length(self.u32()?),
             _ => return Err(CodecError::Malformed("precondition")),
         })
     }
@@ -370,7 +377,9 @@ mod tests {
             any::<u8>().prop_map(PreOp::Extent),
             any::<u8>().prop_map(PreOp::Grid),
             any::<u8>().prop_map(PreOp::Block),
+            any::<u32>().prop_map(PreOp::Length),
             Just(PreOp::Add),
+            Just(PreOp::Sub),
             Just(PreOp::Mul),
             Just(PreOp::Min),
             Just(PreOp::Max),

@@ -64,11 +64,7 @@ fn evaluate(
     (depth == 1).then_some(stack[0])
 }
 
-fn leaf(
-    op: &PreOp,
-    shape: &LaunchShape<'_>,
-    len: &impl Fn(u32) -> Option<u64>,
-) -> Option<u128> {
+fn leaf(op: &PreOp, shape: &LaunchShape<'_>, len: &impl Fn(u32) -> Option<u64>) -> Option<u128> {
     let dim = |sizes: [u32; 3], dim: u8| sizes.get(usize::from(dim)).map(|&n| u128::from(n));
     match *op {
         PreOp::Const(value) => Some(u128::from(value)),
