@@ -1,6 +1,7 @@
 //! The instructions of a kernel for one invocation.
 
-use super::emit::{BufferArg, Emitter, WayOut, prim_of};
+use super::emit::{Emitter, WayOut, prim_of};
+use super::launch::BufferArg;
 use super::memory::array_bytes;
 use crate::pure::{Calls, Pure, clif_type, constant};
 use cranelift_codegen::ir::condcodes::IntCC;

@@ -6,9 +6,13 @@
 
 mod body;
 mod carried;
+mod dispatch;
 mod emit;
+mod exchange;
+mod launch;
 mod memory;
 mod regions;
+mod row;
 mod vector;
 
 use crate::jit::{Code, Executable, JitError};

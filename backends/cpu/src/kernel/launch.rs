@@ -1,0 +1,111 @@
+//! What a work-group function reads of its launch, once, at its start.
+
+use super::emit::prim_of;
+use super::memory::Memory;
+use super::vector::LANES;
+use crate::pure::clif_type;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, types};
+use cranelift_frontend::FunctionBuilder;
+use magpie_mpir::Module;
+use magpie_types::kernel::{HostBuffer, HostLaunch, KernelLayout, ParamLayout};
+use std::mem::{offset_of, size_of};
+
+/// Data and length of a buffer argument.
+#[derive(Clone, Copy)]
+pub(crate) struct BufferArg {
+    pub(crate) data: ir::Value,
+    pub(crate) len: ir::Value,
+}
+
+/// Values that are the same for a whole launch.
+pub(crate) struct Launch {
+    pub(crate) buffers: Vec<BufferArg>,
+    pub(crate) scalars: ir::Value,
+    /// The arguments that are one scalar, by parameter.
+    pub(crate) scalar_args: Vec<Option<ir::Value>>,
+    /// Whether no buffer is so long that a 32-bit index could wrap between neighbours.
+    pub(crate) lanes_ok: ir::Value,
+    pub(crate) grid: [ir::Value; 3],
+    pub(crate) block: [ir::Value; 3],
+    pub(crate) invocations: ir::Value,
+    pub(crate) scratch: ir::Value,
+    pub(crate) frame: ir::Value,
+}
+
+pub(crate) fn load_launch(
+    b: &mut FunctionBuilder,
+    entry: ir::Block,
+    module: &Module,
+    layout: &KernelLayout,
+    memory: &Memory,
+) -> Launch {
+    let (launch, scratch) = {
+        let p = b.block_params(entry);
+        (p[0], p[3])
+    };
+    let flags = MemFlagsData::trusted().with_readonly();
+    let at = |offset: usize| offset as i32;
+    let buffers = b.ins().load(types::I64, flags, launch, at(offset_of!(HostLaunch, buffers)));
+    let scalars = b.ins().load(types::I64, flags, launch, at(offset_of!(HostLaunch, scalars)));
+    let mut three =
+        |base: usize| [0, 4, 8].map(|o| b.ins().load(types::I32, flags, launch, at(base + o)));
+    let grid = three(offset_of!(HostLaunch, grid));
+    let block = three(offset_of!(HostLaunch, block));
+    let args: Vec<BufferArg> = layout
+        .params
+        .iter()
+        .filter(|p| matches!(p, ParamLayout::Buffer(_)))
+        .enumerate()
+        .map(|(n, _)| {
+            let base = n * size_of::<HostBuffer>();
+            BufferArg {
+                data: b.ins().load(
+                    types::I64,
+                    flags,
+                    buffers,
+                    at(base + offset_of!(HostBuffer, data)),
+                ),
+                len: b.ins().load(
+                    types::I64,
+                    flags,
+                    buffers,
+                    at(base + offset_of!(HostBuffer, len)),
+                ),
+            }
+        })
+        .collect();
+    let scalar_args = layout
+        .params
+        .iter()
+        .map(|p| match *p {
+            ParamLayout::Scalar { offset, ty, .. } if !module.types.is_aggregate(ty) => {
+                let ty = clif_type(prim_of(module, ty));
+                Some(b.ins().load(ty, flags, scalars, offset as i32))
+            }
+            ParamLayout::Scalar { .. } | ParamLayout::Buffer(_) => None,
+        })
+        .collect();
+    let mut lanes_ok = b.ins().iconst(types::I8, 1);
+    for arg in &args {
+        let most = b.ins().iconst(types::I64, u32::MAX as i64 + 1 - LANES as i64);
+        let short = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, arg.len, most);
+        lanes_ok = b.ins().band(lanes_ok, short);
+    }
+    let xy = b.ins().imul(block[0], block[1]);
+    let xyz = b.ins().imul(xy, block[2]);
+    let invocations = b.ins().uextend(types::I64, xyz);
+    let shared = memory.shared_bytes.next_multiple_of(64);
+    let frame = b.ins().iadd_imm_s(scratch, shared as i64);
+    Launch {
+        buffers: args,
+        scalars,
+        scalar_args,
+        lanes_ok,
+        grid,
+        block,
+        invocations,
+        scratch,
+        frame,
+    }
+}

@@ -1,0 +1,185 @@
+//! The invocations of a row in x: which of them run, and which side by side.
+
+use super::carried::Carry;
+use super::emit::Emitter;
+use super::vector::guard::{Guard, Part};
+use super::vector::vary::Vary;
+use super::vector::{LANES, Vector};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, types};
+use magpie_mpir::{Value, ValueDef};
+
+/// Invocations of a row: positions `from .. to`, and whether all of them meet the guard.
+struct Range {
+    from: ir::Value,
+    to: ir::Value,
+    exact: ir::Value,
+}
+
+impl Emitter<'_, '_, '_> {
+    /// The invocations of one row in x: those that the guard lets through, in lanes where
+    /// neighbours take the same way, else one by one.
+    pub(crate) fn row(&mut self, vary: &Vary, guard: &Guard, in_lanes: bool) {
+        let tx = self.counters.thread[0];
+        let row = self.row_start();
+        let runs = self.range(&guard.runs);
+        let lanes = in_lanes.then(|| {
+            let lanes = self.range(&guard.lanes);
+            let from = self.b.ins().umax(runs.from, lanes.from);
+            let to = self.b.ins().umin(runs.to, lanes.to);
+            let exact = self.b.ins().band(runs.exact, lanes.exact);
+            let exact = self.b.ins().band(exact, self.launch.lanes_ok);
+            let none = self.b.ins().iconst(types::I32, 0);
+            (from, self.b.ins().select(exact, to, none))
+        });
+        self.b.def_var(tx, runs.from);
+        let (head, body, latch, done) = (
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+        );
+        self.b.ins().jump(head, &[]);
+        self.b.switch_to_block(head);
+        let x = self.b.use_var(tx);
+        let next = self.b.create_block();
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, x, runs.to);
+        self.b.ins().brif(more, next, &[], done, &[]);
+        self.b.switch_to_block(next);
+        if let Some((from, to)) = lanes {
+            let (side_by_side, lanes_latch) = (self.b.create_block(), self.b.create_block());
+            let begun = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, x, from);
+            let fits = self.fits(x, to);
+            let go = self.b.ins().band(begun, fits);
+            self.b.ins().brif(go, side_by_side, &[], body, &[]);
+            self.b.switch_to_block(side_by_side);
+            self.set_linear(row);
+            self.leave = lanes_latch;
+            let mut lanes = Vector::new(self, vary, guard);
+            lanes.region(self);
+            self.b.switch_to_block(lanes_latch);
+            let x = self.b.use_var(tx);
+            let x = self.b.ins().iadd_imm_s(x, LANES as i64);
+            self.b.def_var(tx, x);
+            let fits = self.fits(x, to);
+            self.b.ins().brif(fits, side_by_side, &[], head, &[]);
+        } else {
+            self.b.ins().jump(body, &[]);
+        }
+        self.b.switch_to_block(body);
+        self.set_linear(row);
+        self.leave = latch;
+        self.region_body();
+        self.b.switch_to_block(latch);
+        let x = self.b.use_var(tx);
+        let x = self.b.ins().iadd_imm_s(x, 1);
+        self.b.def_var(tx, x);
+        self.b.ins().jump(head, &[]);
+        self.b.switch_to_block(done);
+    }
+
+    /// Whether all lanes from `x` on lie below `to`. `x + LANES` cannot wrap: a workgroup is far
+    /// smaller.
+    fn fits(&mut self, x: ir::Value, to: ir::Value) -> ir::Value {
+        let end = self.b.ins().iadd_imm_s(x, LANES as i64);
+        self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, end, to)
+    }
+
+    /// The linear position of the first invocation of the row.
+    fn row_start(&mut self) -> ir::Value {
+        let [_, ty, tz] = self.counters.thread.map(|v| self.b.use_var(v));
+        let rows = self.b.ins().imul(tz, self.launch.block[1]);
+        let rows = self.b.ins().iadd(rows, ty);
+        let start = self.b.ins().imul(rows, self.launch.block[0]);
+        self.b.ins().uextend(types::I64, start)
+    }
+
+    fn set_linear(&mut self, row: ir::Value) {
+        let x = self.b.use_var(self.counters.thread[0]);
+        let x = self.b.ins().uextend(types::I64, x);
+        let linear = self.b.ins().iadd(row, x);
+        self.b.def_var(self.counters.linear, linear);
+    }
+
+    /// The positions in x that meet all parts of a guard.
+    fn range(&mut self, parts: &[Part]) -> Range {
+        let tx = self.counters.thread[0];
+        let zero32 = self.b.ins().iconst(types::I32, 0);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        let all32 = self.launch.block[0];
+        let all = self.b.ins().uextend(types::I64, all32);
+        let (mut from, mut to) = (zero, all);
+        let mut exact = self.b.ins().iconst(types::I8, 1);
+        if parts.is_empty() {
+            return Range { from: zero32, to: all32, exact };
+        }
+        // Guards are evaluated for the first invocation of the row.
+        self.b.def_var(tx, zero32);
+        self.forget_values();
+        for &part in parts {
+            let (index, bound, below) = match part {
+                Part::Same(cond) => {
+                    let cond = self.evaluate(cond);
+                    to = self.b.ins().select(cond, to, zero);
+                    continue;
+                }
+                Part::Below { index, bound } => (index, bound, true),
+                Part::AtLeast { index, bound } => (index, bound, false),
+            };
+            let (index, bound) = (self.evaluate(index), self.evaluate(bound));
+            let index = self.b.ins().uextend(types::I64, index);
+            let bound = self.b.ins().uextend(types::I64, bound);
+            // Without wrapping, invocation x has index `index + x`.
+            let last = self.b.ins().iadd(index, all);
+            let space = self.b.ins().iconst(types::I64, 1 << 32);
+            let no_wrap = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, last, space);
+            let gap = self.b.ins().isub(bound, index);
+            let gap = self.b.ins().smax(gap, zero);
+            let gap = self.b.ins().smin(gap, all);
+            if below {
+                // From a start just below zero the index wraps once: `x - 2 < n` at x = 0. The
+                // invocations in front of the wrap are too large for any bound below the start.
+                let skip = self.b.ins().isub(space, index);
+                let skip = self.b.ins().smin(skip, all);
+                let behind = self.b.ins().iadd(skip, bound);
+                let behind = self.b.ins().smin(behind, all);
+                let in_front = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, bound, index);
+                let known = self.b.ins().bor(no_wrap, in_front);
+                exact = self.b.ins().band(exact, known);
+                let start = self.b.ins().select(no_wrap, zero, skip);
+                let end = self.b.ins().select(no_wrap, gap, behind);
+                from = self.b.ins().smax(from, start);
+                to = self.b.ins().smin(to, end);
+            } else {
+                exact = self.b.ins().band(exact, no_wrap);
+                from = self.b.ins().smax(from, gap);
+            }
+        }
+        self.forget_values();
+        let to = self.b.ins().smax(to, from);
+        let (from, to) =
+            (self.b.ins().select(exact, from, zero), self.b.ins().select(exact, to, all));
+        let from = self.b.ins().ireduce(types::I32, from);
+        let to = self.b.ins().ireduce(types::I32, to);
+        Range { from, to, exact }
+    }
+
+    /// A pure expression, computed here.
+    fn evaluate(&mut self, v: Value) -> ir::Value {
+        if self.values[v.index()].is_none()
+            && let ValueDef::Inst(i) = self.f.def(v)
+        {
+            if let Carry::Scalar(n) = self.carried.get(v) {
+                return self.b.use_var(self.scalar_vars[n as usize]);
+            }
+            for n in 0..self.f.args(i).len() {
+                let arg = self.f.arg(i, n);
+                self.evaluate(arg);
+            }
+            if let Some(value) = self.inst(i) {
+                self.set(v, value);
+            }
+        }
+        self.value(v)
+    }
+}
