@@ -1,6 +1,7 @@
 //! Random kernels mean the same before and after every pass, by the reference interpreter.
 
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
+use magpie_mpir::analysis::LaunchFacts;
 use magpie_mpir::passes::*;
 use magpie_mpir::testing::{KernelConfig, RandomArgument, RandomKernel, random_kernel};
 use magpie_mpir::{Module, MpirFn, Stage, print_module, verify_module};
@@ -15,6 +16,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("gvn", gvn),
     ("sccp", |f, _, ctx| sccp(f, ctx)),
     ("dce", |f, _, ctx| dce(f, ctx)),
+    ("if_convert", |f, _, ctx| if_convert(f, ctx)),
     ("insert_preheaders", |f, _, ctx| insert_preheaders(f, ctx)),
     ("licm", licm),
     ("unroll", |f, _, ctx| unroll(f, ctx)),
@@ -24,9 +26,8 @@ const PASSES: &[(&str, Pass)] = &[
         f.compact(|_| true);
         true
     }),
-    ("lower_bounds_checks", |f, types, ctx| {
-        lower_bounds_checks(f, types, IndexWidth::Bits64, ctx)
-    }),
+    ("elide_bounds_checks", |f, types, ctx| elide_bounds_checks(f, types, LaunchFacts::of(f), ctx)),
+    ("lower_bounds_checks", |f, types, ctx| lower_bounds_checks(f, types, IndexWidth::Bits64, ctx)),
 ];
 
 fn run(k: &RandomKernel, module: &Module) -> Result<Vec<Vec<u8>>, String> {

@@ -10,6 +10,7 @@ mod loops;
 mod memory;
 mod positions;
 pub(crate) mod predicate;
+mod ranges;
 mod uniformity;
 mod uses;
 
@@ -20,5 +21,6 @@ pub use liveness::Liveness;
 pub use loops::{LoopId, Loops};
 pub use memory::{ClassSet, Effects, MemoryClasses};
 pub use positions::Positions;
+pub use ranges::{LaunchFacts, Range, Ranges};
 pub use uniformity::Uniformity;
 pub use uses::{User, Uses};

@@ -5,7 +5,7 @@ use super::parts::Parts;
 use super::replacements::Replacements;
 use super::sccp::Propagation;
 use crate::analysis::guards::Guards;
-use crate::analysis::{Cfg, ClassSet, Dominators, Loops, MemoryClasses, Positions, Uses};
+use crate::analysis::{Cfg, ClassSet, Dominators, Loops, MemoryClasses, Positions, Ranges, Uses};
 use crate::{Block, Inst, Value};
 
 /// Working memory of the passes. One context serves any number of functions, one after the other;
@@ -23,6 +23,7 @@ pub struct PassContext {
     pub(super) numbering: Numbering,
     pub(super) parts: Parts,
     pub(super) propagation: Propagation,
+    pub(super) ranges: Ranges,
     pub(super) replacements: Replacements,
     pub(super) insts: Vec<Inst>,
     pub(super) values: Vec<Value>,

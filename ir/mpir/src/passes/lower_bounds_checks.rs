@@ -5,7 +5,8 @@
 //! So a buffer that a kernel loads from must have memory for one element even when it is empty.
 
 use super::PassContext;
-use crate::{Block, Domain, Flags, Inst, Memory, MpirFn, Op, Terminator, Value, ValueDef};
+use super::bounds::{Access, access};
+use crate::{Block, Domain, Flags, Inst, MpirFn, Op, Terminator, Value, ValueDef};
 use magpie_diag::Span;
 use magpie_types::{TypeCtx, TypeId, TypeKind, fixed};
 use rustc_hash::FxHashMap;
@@ -82,31 +83,6 @@ struct Lowering<'a> {
     span: Span,
 }
 
-/// What kind of access an op is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
-    Load,
-    Store,
-    Atomic,
-}
-
-fn access(op: Op) -> Option<Access> {
-    match op.info().memory {
-        Memory::Read if matches!(op, Op::GpuBufferLoad | Op::GpuLeafLoad) => {
-            Some(Access::Load)
-        }
-        Memory::Write if matches!(op, Op::GpuBufferStore | Op::GpuLeafStore) => {
-            Some(Access::Store)
-        }
-        Memory::Atomic => Some(Access::Atomic),
-        Memory::Read
-        | Memory::Write
-        | Memory::None
-        | Memory::Fence
-        | Memory::Any => None,
-    }
-}
-
 impl Lowering<'_> {
     /// The kind of a checked access.
     fn checked(&self, i: Inst) -> Option<Access> {
@@ -162,7 +138,8 @@ impl Lowering<'_> {
         let is_inside = self.check(array, index);
         let clamped = self.clamped(index, is_inside);
         let flags = inst.flags.union(Flags::UNCHECKED);
-        let load = self.f.make_inst(inst.op, flags, inst.ty, &[array, clamped], inst.imm, inst.span);
+        let load =
+            self.f.make_inst(inst.op, flags, inst.ty, &[array, clamped], inst.imm, inst.span);
         self.out.push(load);
         let zero = self.f.zero(inst.ty);
         if let Some(loaded) = self.f.inst(load).result() {

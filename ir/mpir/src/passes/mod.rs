@@ -4,10 +4,13 @@
 //! The optimisation passes work on device functions and on lowered host functions; they leave
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership.
 
+mod bounds;
 mod context;
 mod dce;
+mod elide_bounds_checks;
 mod fold;
 mod gvn;
+mod if_convert;
 mod inline_calls;
 mod insert_preheaders;
 mod licm;
@@ -25,8 +28,10 @@ mod unroll;
 
 pub use context::PassContext;
 pub use dce::dce;
+pub use elide_bounds_checks::elide_bounds_checks;
 pub use fold::fold;
 pub use gvn::gvn;
+pub use if_convert::if_convert;
 pub use inline_calls::{MAX_KERNEL_SIZE, inline_calls};
 pub use lower_arc::lower_arc;
 pub use lower_host::lower_host;

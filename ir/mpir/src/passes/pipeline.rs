@@ -23,12 +23,26 @@ macro_rules! steps {
 
 /// Lowered host functions.
 const HOST: &[Step] = steps![
-    simplify_cfg, fold(types), gvn(types), sccp, simplify_cfg, fold(types), licm(types), dce,
+    simplify_cfg,
+    fold(types),
+    gvn(types),
+    sccp,
+    simplify_cfg,
+    fold(types),
+    licm(types),
+    dce,
+    simplify_cfg,
 ];
 
 /// Kernels and device functions: from closed to scalar and simple.
 const DEVICE: &[Step] = steps![
-    simplify_cfg, lower_structs(types), fold(types), gvn(types), sccp, simplify_cfg,
+    simplify_cfg,
+    lower_structs(types),
+    fold(types),
+    gvn(types),
+    sccp,
+    if_convert,
+    simplify_cfg,
 ];
 
 /// Loops of constant length; the steps behind the first are taken only when that changes something.
@@ -38,7 +52,8 @@ const UNROLL: &[Step] = steps![unroll, simplify_cfg, fold(types), gvn(types)];
 const MAX_UNROLLED_LEVELS: usize = 3;
 
 /// What remains for loops and the code in them.
-const LOOPS: &[Step] = steps![licm(types), fold(types), gvn(types), simplify_cfg, dce];
+const LOOPS: &[Step] =
+    steps![licm(types), fold(types), gvn(types), dce, if_convert, simplify_cfg, dce,];
 
 /// Behind the lowering of bounds checks.
 const LATE: &[Step] = steps![fold(types), gvn(types), dce];

@@ -63,11 +63,7 @@ impl Generator<'_> {
     }
 
     /// `if cond { then }`: the value of `then` and a constant meet behind it.
-    pub(super) fn branch_on(
-        &mut self,
-        cond: Value,
-        then: impl FnOnce(&mut Self) -> Option<Value>,
-    ) {
+    pub(super) fn branch_on(&mut self, cond: Value, then: impl FnOnce(&mut Self) -> Option<Value>) {
         let (from, inside, behind) = (self.current, self.f.add_block(), self.f.add_block());
         self.f.block_mut(from).term = Terminator::Cbr { cond, then: inside, else_: behind };
         let (end, value) = self.arm(inside, then);
@@ -99,8 +95,7 @@ impl Generator<'_> {
     fn branch(&mut self, depth: usize, size: usize) {
         let (cond, uniform) = self.condition();
         let types = self.joined_types();
-        let (then, else_, behind) =
-            (self.f.add_block(), self.f.add_block(), self.f.add_block());
+        let (then, else_, behind) = (self.f.add_block(), self.f.add_block(), self.f.add_block());
         self.f.block_mut(self.current).term = Terminator::Cbr { cond, then, else_ };
         let was_uniform = self.is_uniform;
         let mut arms = Vec::new();
@@ -182,8 +177,7 @@ impl Generator<'_> {
         let carried: Vec<Value> =
             types.iter().zip(&init).map(|(&ty, &v)| self.phi(ty, &[(from, v)])).collect();
         let goes_on = self.emit(Op::IcmpUlt, fixed::BOOL, &[counter, bound]);
-        self.f.block_mut(header).term =
-            Terminator::Cbr { cond: goes_on, then: body, else_: exit };
+        self.f.block_mut(header).term = Terminator::Cbr { cond: goes_on, then: body, else_: exit };
         self.current = body;
         self.is_uniform = was_uniform && uniform;
         if self.is_uniform {

@@ -15,8 +15,7 @@ impl Generator<'_> {
     /// An index of any of the four types, mostly near the beginning.
     fn index(&mut self) -> Value {
         let prims = [PrimType::U32, PrimType::I32, PrimType::U64, PrimType::I64];
-        let usable: Vec<PrimType> =
-            prims.into_iter().filter(|p| self.types.contains(p)).collect();
+        let usable: Vec<PrimType> = prims.into_iter().filter(|p| self.types.contains(p)).collect();
         let p = self.rng.pick(&usable).unwrap_or(PrimType::U32);
         let v = self.scalar(p);
         let mask = self.f.const_bits(p.id(), 15);

@@ -142,7 +142,8 @@ impl RandomBuffer {
                     let at = leaf.offset as usize + lane * size;
                     let bits = |bytes: &[u8]| {
                         let mut word = [0; 8];
-                        word[..size].copy_from_slice(bytes.get(at..at + size).unwrap_or(&[0; 8][..size]));
+                        word[..size]
+                            .copy_from_slice(bytes.get(at..at + size).unwrap_or(&[0; 8][..size]));
                         u64::from_le_bytes(word)
                     };
                     let (x, y) = (bits(a), bits(b));

@@ -181,10 +181,7 @@ impl Generator<'_> {
                     let args = [a, b, a];
                     self.emit(op, ty, &args[..count as usize])
                 }
-                Signature::Compare(_)
-                | Signature::Convert
-                | Signature::Leaf
-                | Signature::Own => {
+                Signature::Compare(_) | Signature::Convert | Signature::Leaf | Signature::Own => {
                     let args: &[Value] = if op == Op::VecDot { &[a, b] } else { &[a] };
                     self.emit(op, p.id(), args)
                 }
