@@ -3,12 +3,16 @@
 use magpie_rt::gpu::{
     Buffer, Context, DeviceChoice, DriverKind, Element, ErrorKind, GpuConfig, LaunchSize, Runtime,
 };
+use magpie_rt::object::MpRtHeader;
+use magpie_rt::symbol_address;
+use magpie_types::abi::RtFn;
 use magpie_types::fixed;
 use magpie_types::kernel::{
     BlobCode, BufferParam, DeviceFeatures, GpuBackend, HostKernel, HostLaunch, KernelBlob,
     KernelLayout, ParamLayout, ScalarTransport,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -148,8 +152,46 @@ fn check(runtime: &Runtime, context: &Arc<Context>) {
     });
 }
 
+/// The same through the C ABI.
+fn check_c_abi() {
+    type Handle = *mut MpRtHeader;
+    type Default = unsafe extern "C" fn(*mut Handle, *mut Handle) -> i32;
+    type Launch = unsafe extern "C" fn(
+        Handle,
+        u64,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        *const u8,
+        u64,
+        *mut Handle,
+    ) -> i32;
+    let runtime = Runtime::global();
+    let device = DeviceChoice::Driver(DriverKind::Cpu);
+    runtime.configure(GpuConfig { device, ..GpuConfig::default() });
+    runtime.register_kernel(EMPTY, "empty", vec![blob(GpuBackend::Cpu, false)], None);
+    let (mut device, mut error): (Handle, Handle) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the functions have these signatures, and the arguments are live.
+    unsafe {
+        let default = symbol_address(RtFn::GpuDeviceDefault);
+        let default = std::mem::transmute::<*const u8, Default>(default);
+        assert_eq!(default(&mut device, &mut error), 0);
+        let launch = symbol_address(RtFn::GpuLaunchSync);
+        let launch = std::mem::transmute::<*const u8, Launch>(launch);
+        measure("C ABI", |_| {
+            let status = launch(device, EMPTY, 4, 1, 1, 64, 1, 1, ptr::null(), 0, &mut error);
+            assert_eq!(status, 0);
+        });
+        magpie_rt::object::release(device);
+    }
+}
+
 #[test]
 fn launches_allocate_nothing_after_the_first() {
+    check_c_abi();
     for (driver, backend) in
         [(DriverKind::Cpu, GpuBackend::Cpu), (DriverKind::Vulkan, GpuBackend::Spv)]
     {

@@ -59,7 +59,8 @@ pub struct GpuConfig {
     pub cpu_threads: Option<usize>,
     /// Features that GPUs pretend to lack, to test how kernels do without.
     pub hidden_features: DeviceFeatures,
-    /// Longest time that a launch or synchronisation waits; `None` waits until it is done.
+    /// Longest time that a launch or synchronisation waits for the device; `None` waits until it
+    /// is done. A launch on the CPU device that runs in the calling thread has no limit.
     pub wait_limit: Option<Duration>,
 }
 

@@ -15,7 +15,7 @@ use super::properties::{DeviceProperties, DriverKind};
 use super::registry::{BlobProvider, RegisteredBlob, Registry};
 use super::vulkan::{VulkanDriver, VulkanOptions};
 use magpie_types::kernel::KernelBlob;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// The GPU side of a program.
 pub struct Runtime {
@@ -200,7 +200,10 @@ impl Runtime {
     /// # Errors
     /// [`super::ErrorKind::BackendUnavailable`] that says what was found and how to get a device.
     pub fn default_device(&self) -> GpuResult<Arc<Context>> {
-        self.state().discovery().default_device(|driver| self.registry.all_run_on(driver))
+        let runs = |driver| self.registry.all_run_on(driver);
+        let device = self.state().discovery().default_device(runs)?;
+        self.save_caches_at_exit();
+        Ok(device)
     }
 
     /// The device with a number among those that the program sees.
@@ -208,7 +211,10 @@ impl Runtime {
     /// # Errors
     /// [`super::ErrorKind::BackendUnavailable`] when there are fewer.
     pub fn device(&self, number: u32) -> GpuResult<Arc<Context>> {
-        self.state().discovery().device(number, |driver| self.registry.all_run_on(driver))
+        let runs = |driver| self.registry.all_run_on(driver);
+        let device = self.state().discovery().device(number, runs)?;
+        self.save_caches_at_exit();
+        Ok(device)
     }
 
     /// The words of all back ends that reach the hardware of a device.
@@ -315,14 +321,37 @@ impl Runtime {
         launch_on_cpu(&kernel, size, Arguments { buffers, scalars: scalars.to_vec() })
     }
 
-    /// Writes what drivers keep on disk. To be called when the program ends.
+    /// Writes what drivers keep on disk. The process's own runtime does it when the process ends.
     pub fn save_caches(&self) {
-        let mut state = self.state();
-        let opened: Vec<Arc<Context>> = match &mut state.discovery {
+        // Nobody who holds the lock at the end of the process can be waited for.
+        let Ok(state) = self.state.try_lock() else { return };
+        let opened: Vec<Arc<Context>> = match &state.discovery {
             Some(discovery) => discovery.opened().cloned().collect(),
             None => Vec::new(),
         };
         drop(state);
         opened.iter().for_each(|context| context.device().save_caches());
     }
+
+    /// To be called when a device has been opened: what runs at the end of the process runs in
+    /// reverse order, so the caches are read before drivers clean up after themselves.
+    fn save_caches_at_exit(&self) {
+        static ONCE: Once = Once::new();
+        if std::ptr::eq(self, Runtime::global()) {
+            // SAFETY: the handler is a function of this program.
+            ONCE.call_once(|| unsafe {
+                atexit(save_caches_of_process);
+            });
+        }
+    }
+}
+
+unsafe extern "C" {
+    /// Of the C library: calls the handler when the process ends normally.
+    fn atexit(handler: extern "C" fn()) -> std::ffi::c_int;
+}
+
+extern "C" fn save_caches_of_process() {
+    // Nothing can be done about a failure here.
+    let _ = std::panic::catch_unwind(|| Runtime::global().save_caches());
 }

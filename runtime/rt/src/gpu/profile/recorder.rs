@@ -82,9 +82,19 @@ impl Event {
 struct Recording {
     /// Tells sessions of one device apart.
     session: u64,
+    /// The token of the first event. Tokens are never used twice, because measurements of an
+    /// abandoned session may still arrive.
+    first_token: TimingToken,
     events: Vec<Event>,
     dropped: u64,
     marks: Vec<(String, u64)>,
+}
+
+impl Recording {
+    fn event(&mut self, token: TimingToken) -> Option<&mut Event> {
+        let index = token.checked_sub(self.first_token)?;
+        self.events.get_mut(usize::try_from(index).ok()?)
+    }
 }
 
 /// Records the events of one device while a session is active. Inactive, it costs one load.
@@ -97,6 +107,7 @@ pub(crate) struct Recorder {
 #[derive(Default)]
 struct State {
     sessions: u64,
+    tokens: TimingToken,
     recording: Option<Recording>,
 }
 
@@ -112,8 +123,8 @@ impl Recorder {
             return None;
         }
         state.sessions += 1;
-        let session = state.sessions;
-        state.recording = Some(Recording { session, ..Recording::default() });
+        let (session, first_token) = (state.sessions, state.tokens);
+        state.recording = Some(Recording { session, first_token, ..Recording::default() });
         self.active.store(true, Ordering::Release);
         Some(session)
     }
@@ -123,11 +134,11 @@ impl Recorder {
     pub(crate) fn stop(&self, session: u64, timings: &[Timing]) -> Option<Vec<Event>> {
         let mut state = self.state();
         let mut recording = state.recording.take_if(|r| r.session == session)?;
+        state.tokens += recording.events.len() as TimingToken;
         self.active.store(false, Ordering::Release);
         drop(state);
         for timing in timings {
-            let index = usize::try_from(timing.token - 1).ok();
-            if let Some(event) = index.and_then(|i| recording.events.get_mut(i)) {
+            if let Some(event) = recording.event(timing.token) {
                 event.start_ns = timing.start_ns;
                 event.end_ns = timing.end_ns.max(timing.start_ns);
                 event.device_clock = true;
@@ -172,15 +183,14 @@ impl Recorder {
             device_clock: false,
             detail,
         });
-        Some(recording.events.len() as TimingToken)
+        Some(recording.first_token + recording.events.len() as TimingToken - 1)
     }
 
     /// Notes the end of an operation as the host sees it.
     pub(crate) fn end(&self, token: Option<TimingToken>) {
         let Some(token) = token else { return };
         let mut state = self.state();
-        let event = state.recording.as_mut().and_then(|r| r.events.get_mut(token as usize - 1));
-        if let Some(event) = event {
+        if let Some(event) = state.recording.as_mut().and_then(|r| r.event(token)) {
             event.end_ns = now_ns();
         }
     }
@@ -248,6 +258,20 @@ mod tests {
         assert!(!events[0].device_clock && events[0].start_ns <= events[0].end_ns);
         assert_eq!((events[1].start_ns, events[1].end_ns), (u64::MAX - 2, u64::MAX - 1));
         assert!(events[1].device_clock);
+    }
+
+    #[test]
+    fn late_measurements_of_an_abandoned_session_are_ignored() {
+        let recorder = Recorder::default();
+        let first = recorder.start().unwrap();
+        let stale = recorder.begin("old", Detail::Region).unwrap();
+        recorder.stop(first, &[]).unwrap();
+        let second = recorder.start().unwrap();
+        let fresh = recorder.begin("new", Detail::Region);
+        assert_ne!(fresh, Some(stale));
+        let timing = Timing { token: stale, start_ns: 1, end_ns: 2 };
+        let events = recorder.stop(second, &[timing]).unwrap();
+        assert!(!events[0].device_clock);
     }
 
     #[test]

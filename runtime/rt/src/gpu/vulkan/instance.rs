@@ -102,8 +102,9 @@ impl Instance {
         }
         let mut enabled_layers: Vec<*const c_char> = Vec::new();
         if options.validate {
-            // The extension comes with the layer.
+            // These extensions come with the layer.
             enabled_extensions.push(ash::ext::debug_utils::NAME.as_ptr());
+            enabled_extensions.push(ash::ext::validation_features::NAME.as_ptr());
             enabled_layers.push(VALIDATION.as_ptr());
         }
         let application = vk::ApplicationInfo::default()
@@ -117,8 +118,12 @@ impl Instance {
             .application_info(&application)
             .enabled_extension_names(&enabled_extensions)
             .enabled_layer_names(&enabled_layers);
+        // Hazards between commands are checked too.
+        let checks = [vk::ValidationFeatureEnableEXT::SYNCHRONIZATION_VALIDATION];
+        let mut features =
+            vk::ValidationFeaturesEXT::default().enabled_validation_features(&checks);
         if options.validate {
-            info = info.push_next(&mut messages);
+            info = info.push_next(&mut messages).push_next(&mut features);
         }
         // SAFETY: everything that the info points to lives through the call.
         let raw = unsafe { entry.create_instance(&info, None) }

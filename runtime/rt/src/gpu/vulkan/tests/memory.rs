@@ -10,11 +10,10 @@ const U32: Element = Element { ty: fixed::U32, size: 4 };
 #[test]
 fn memory_is_used_again() {
     let Some(subject) = subject(options()) else { return };
-    let total = subject.context.properties().memory_total;
-    // Many times the memory of the device, one after the other, of changing sizes.
+    // More than lavapipe has, one after the other, of changing sizes.
     let mut sum = 0;
     let mut size = 1;
-    while sum < 4 * total / 4 {
+    while sum < 3 << 30 {
         let len = (size * 7_919_u64) % (96 << 20) / 4 + 1;
         let hint = MemoryHint::from_u32((size % 5) as u32).unwrap();
         let buffer = Buffer::new(&subject.context, U32, len, 0, hint).unwrap();
