@@ -4,7 +4,7 @@ use magpie_mpir::{Flags, Memory, MpirFn, Op, Value, ValueDef};
 use magpie_types::kernel::{
     BufferParam, DeviceFeatures, HiddenLength, KernelLayout, ParamLayout, ScalarTransport,
 };
-use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
+use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind, fixed};
 
 /// Where a target takes scalar arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,22 +122,21 @@ pub fn shared_bytes(f: &MpirFn, types: &TypeCtx) -> u32 {
     for block in &f.blocks {
         for &i in &block.insts {
             if f.inst(i).op == Op::GpuShared {
-                total = add_shared(total, types, f.inst(i).ty);
+                total = add_shared(total, types, f.inst(i).ty, 1);
             }
         }
     }
     u32::try_from(total).unwrap_or(u32::MAX)
 }
 
-/// `total` bytes and one more shared array behind them.
-pub(crate) fn add_shared(total: u64, types: &TypeCtx, array: TypeId) -> u64 {
-    match types.kind(array) {
-        TypeKind::SharedArray(elem, len) => {
-            let align = types.layout(elem).align as u64;
-            total.next_multiple_of(align.max(1)) + types.stride(elem) as u64 * len as u64
-        }
-        _ => total,
-    }
+/// `total` bytes and one more shared array behind them, where a `bool` takes `bool_size` bytes.
+pub(crate) fn add_shared(total: u64, types: &TypeCtx, array: TypeId, bool_size: u32) -> u64 {
+    let TypeKind::SharedArray(elem, len) = types.kind(array) else { return total };
+    let (stride, align) = match elem {
+        fixed::BOOL => (bool_size, bool_size),
+        _ => (types.stride(elem), types.layout(elem).align),
+    };
+    total.next_multiple_of(align.max(1) as u64) + stride as u64 * len as u64
 }
 
 /// Bytes between elements on the device.
@@ -186,7 +185,7 @@ mod tests {
     use super::*;
     use magpie_diag::Span;
     use magpie_mpir::{Domain, Terminator};
-    use magpie_types::{Category, Field, Sid, SidKind, fixed};
+    use magpie_types::{Category, Field, Sid, SidKind};
 
     const VULKAN: LayoutRules = LayoutRules {
         scalars: ScalarRule::PushConstants { limit: 128 },

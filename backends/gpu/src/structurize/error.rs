@@ -1,5 +1,6 @@
 //! [`StructurizeError`]: control flow that cannot be structured.
 
+use crate::surface::short_name;
 use magpie_diag::{Code, Diagnostic, Span};
 use magpie_mpir::analysis::Cfg;
 use magpie_mpir::{Block, MpirFn};
@@ -16,7 +17,7 @@ pub struct StructurizeError {
 
 impl StructurizeError {
     /// The first such cycle of an irreducible function.
-    pub(super) fn find(f: &MpirFn, cfg: &Cfg) -> StructurizeError {
+    pub(crate) fn find(f: &MpirFn, cfg: &Cfg) -> StructurizeError {
         let entries = super::irreducible::first_entries(cfg);
         let spans = entries.iter().map(|&b| block_span(f, b)).collect();
         StructurizeError { entries, spans }
@@ -35,9 +36,9 @@ impl StructurizeError {
         };
         let head = kernel.gpu_meta.as_ref().map_or(kernel.span, |m| m.spans.head);
         let text = format!(
-            "kernel `{}` has irreducible control flow, which {} cannot express: a loop is entered \
-             at {} places",
-            kernel.name,
+            "`{}` has irreducible control flow, which {} cannot express: a loop is entered at {} \
+             places",
+            short_name(kernel),
             backend.name(),
             self.entries.len(),
         );

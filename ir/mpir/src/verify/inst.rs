@@ -70,7 +70,7 @@ impl InstCheck<'_, '_> {
         };
         let not_yet_refused = domain == Domain::Device
             && self.v.stage == Stage::Surface
-            && matches!(self.data.op.info().place, Place::Host | Place::AnyHost);
+            && self.data.op.info().place != Place::Device;
         if fits || not_yet_refused {
             return Ok(());
         }

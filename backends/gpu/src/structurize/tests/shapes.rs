@@ -131,7 +131,7 @@ fn irreducible_graphs_are_refused_with_their_entries() {
     assert_eq!(e.entries, [Block(2), Block(3)]);
     let d = e.to_diagnostic(&f, magpie_types::kernel::GpuBackend::Wgsl);
     assert_eq!(d.code, magpie_diag::Code::MPG_WGSL_1001);
-    assert!(d.message.contains("t.@k") && d.secondary.len() == 2, "{}", d.message);
+    assert!(d.message.contains("`@k`") && d.secondary.len() == 2, "{}", d.message);
 }
 
 #[test]
