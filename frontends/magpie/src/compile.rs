@@ -4,7 +4,7 @@ use crate::builtins::is_language_module;
 use crate::lower::lower;
 use crate::parser::ParsedModule;
 use crate::resolve::Program;
-use magpie_diag::{Diagnostic, sort_diagnostics};
+use magpie_diag::{Code, Diagnostic, sort_diagnostics};
 use magpie_mpir::{FnId, Module};
 use rustc_hash::FxHashSet;
 
@@ -34,9 +34,11 @@ pub fn compile(
     load: &mut dyn FnMut(&str) -> Option<ParsedModule>,
     max_instances: u32,
 ) -> Output {
-    let mut modules = load_all(entry, load);
-    let mut diagnostics: Vec<Diagnostic> =
-        modules.iter_mut().flat_map(|module| std::mem::take(&mut module.diagnostics)).collect();
+    let mut diagnostics = Vec::new();
+    let mut modules = load_all(entry, load, &mut diagnostics);
+    for module in &mut modules {
+        diagnostics.append(&mut module.diagnostics);
+    }
     let mut output = Output::default();
     // A text that is no module has holes where names and operands should be.
     if !diagnostics.iter().any(Diagnostic::is_error) {
@@ -56,6 +58,7 @@ pub fn compile(
 fn load_all(
     entry: ParsedModule,
     load: &mut dyn FnMut(&str) -> Option<ParsedModule>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<ParsedModule> {
     let mut asked: FxHashSet<String> = FxHashSet::default();
     asked.insert(entry.name(entry.ast.header.module.symbol).to_string());
@@ -64,9 +67,20 @@ fn load_all(
     while let Some(module) = modules.get(next) {
         next += 1;
         for path in named_modules(module) {
-            if !is_language_module(&path) && asked.insert(path.clone()) {
-                modules.extend(load(&path));
+            if is_language_module(&path) || !asked.insert(path.clone()) {
+                continue;
             }
+            let Some(module) = load(&path) else { continue };
+            let header = module.ast.header.module;
+            let found = module.name(header.symbol);
+            if found != path && !module.has_errors() {
+                let message = format!("this file is read as module `{path}`, but says `{found}`");
+                diagnostics.push(
+                    Diagnostic::new(Code::MPS0002, module.span(header.range), message)
+                        .with_help(format!("write `module {path}`, or move the file")),
+                );
+            }
+            modules.push(module);
         }
     }
     modules

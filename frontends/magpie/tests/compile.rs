@@ -87,3 +87,30 @@ fn programs_with_errors_raise_their_codes() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+/// The examples of `magpie explain`: the wrong program raises the code, the repaired one compiles.
+#[test]
+fn explanations_hold() {
+    let mut failures = Vec::new();
+    // The digest and the entry point are looked at by the driver.
+    let elsewhere = [Code::MPP0010, Code::MPL0005];
+    for code in Code::all().filter(|code| is_ours(code.as_str()) && !elsewhere.contains(code)) {
+        let Some(example) = code.example().filter(|example| example.language == "mp") else {
+            continue;
+        };
+        let wrong = compile_text(example.wrong);
+        if !wrong.diagnostics.iter().any(|d| d.code == code) {
+            failures.push(format!("{code}: not raised: {}", show(&wrong)));
+        }
+        if wrong.diagnostics.len() > 1 {
+            failures.push(format!("{code}: more is raised: {}", show(&wrong)));
+        }
+        let right = compile_text(example.right);
+        if right.diagnostics.iter().any(|d| d.is_error()) {
+            failures.push(format!("{code}: the repair is refused: {}", show(&right)));
+        } else if let Err(errors) = verify_module(&right.module, Stage::Surface) {
+            failures.push(format!("{code}: {errors:?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -208,7 +208,6 @@ fn arguments_of_operations() {
     );
     assert_message("  %x: Array<i32> = arr.new { v00=%a }", &["no argument `v00`"]);
     assert_message("  %x: Array<i32> = arr.new { v0=x }", &["`v0` takes a value"]);
-    assert_message("  %x: TP = new TP { a=%a, a=%b }", &["`a` is given twice"]);
     assert_message(
         "  call @f { a=%a, b=%b, c=%c, d=%d, e=%e, f=%f, g=%g, h=%h, i=%i, a=%j }",
         &["`a` is given twice"],

@@ -26,7 +26,7 @@ impl Body<'_, '_> {
             return Err(self.error(Code::MPT2015, message, help));
         };
         if changes {
-            self.changed(v, object, op.name())?;
+            self.changed(v, object, op.name());
         }
         Ok(element)
     }

@@ -11,7 +11,7 @@ use crate::symbols;
 use crate::types::{Scope, Written};
 use magpie_diag::Span;
 use magpie_mpir::analysis::{Cfg, Dominators};
-use magpie_mpir::{Block, Flags, Inst, MpirFn, Op as MpirOp, Value};
+use magpie_mpir::{Block, Domain, Flags, Inst, MpirFn, Op as MpirOp, Value};
 use magpie_types::TypeKind;
 
 /// Memory that is used for one function after the other.
@@ -105,6 +105,8 @@ pub(super) struct Body<'a, 'p> {
     /// Whether the current instruction may do what only unsafe code may.
     pub(super) in_unsafe: bool,
     pub(super) next_split: u32,
+    /// How many of the errors are about ownership: the types are sound in spite of them.
+    ownership_errors: usize,
 }
 
 use crate::interner::Symbol;
@@ -114,8 +116,6 @@ pub(super) fn lower_body(cx: &mut Lowering<'_>, id: InstanceId) {
     let program = cx.program;
     let instance = &cx.instances[id.0 as usize];
     let (module, decl) = program.function(instance.function);
-    let scope = program.module(module);
-    let ast = scope.ast();
     let fn_id = instance.fn_id;
     let stand_in = {
         let f = &cx.module.fns[fn_id.index()];
@@ -129,16 +129,65 @@ pub(super) fn lower_body(cx: &mut Lowering<'_>, id: InstanceId) {
         head
     };
     let f = std::mem::replace(&mut cx.module.fns[fn_id.index()], stand_in);
-    let params = instance.params.clone();
+    let head = Head {
+        module,
+        decl,
+        type_args: instance.type_args.clone(),
+        on_device: instance.on_device,
+        params: instance.params.clone(),
+        result: instance.result,
+    };
+    let f = lower_function(cx, head, f);
+    cx.module.fns[fn_id.index()] = f;
+}
+
+/// Checks a generic function that nothing calls, as far as it does not depend on its type
+/// parameters.
+pub(super) fn check_generic(cx: &mut Lowering<'_>, function: FunctionId) {
+    let (module, decl) = cx.program.function(function);
+    let scope = cx.program.module(module);
+    let params: Vec<Symbol> = scope.ast()[decl.type_params].iter().map(|p| p.name.symbol).collect();
+    let type_scope = Scope { params: &params, args: &[] };
+    let mut of = |ty| cx.with_types(|types, cx| types.of_use(cx, module, ty, type_scope, false));
+    let param_types: Vec<_> = scope.ast()[decl.params].iter().map(|p| of(p.ty)).collect();
+    let result = of(decl.result);
+    let name = cx.program.function_name(function);
+    let sid = magpie_types::Sid::new(magpie_types::SidKind::Function, &name);
+    let mut f = MpirFn::new(sid, name, result.unwrap_or(fixed::UNIT), Domain::Host);
+    for ty in &param_types {
+        f.add_param("", ty.unwrap_or(fixed::UNIT), Span::NONE);
+    }
+    let type_args = Vec::new();
+    let head = Head { module, decl, type_args, on_device: false, params: param_types, result };
+    // What was made of it is incomplete and not kept.
+    lower_function(cx, head, f);
+}
+
+/// What is known of a function before its body is looked at.
+struct Head<'p> {
+    module: ModuleId,
+    decl: &'p FnDecl,
+    type_args: Vec<TypeId>,
+    on_device: bool,
+    /// `None` where an error about the type was reported.
+    params: Vec<Option<TypeId>>,
+    result: Option<TypeId>,
+}
+
+/// Lowers a body into `f`, which has its parameters and no blocks.
+fn lower_function<'p>(cx: &mut Lowering<'p>, head: Head<'p>, f: MpirFn) -> MpirFn {
+    let Head { module, decl, type_args, on_device, params, result } = head;
+    let scope = cx.program.module(module);
+    let ast = scope.ast();
     let mut body = Body {
         module,
         scope,
         ast,
         decl,
         type_params: ast[decl.type_params].iter().map(|p| p.name.symbol).collect(),
-        type_args: instance.type_args.clone(),
-        on_device: instance.on_device,
-        result: instance.result,
+        type_args,
+        on_device,
+        result,
         f,
         s: std::mem::take(&mut cx.scratch),
         block: Block(0),
@@ -146,12 +195,13 @@ pub(super) fn lower_body(cx: &mut Lowering<'_>, id: InstanceId) {
         span: scope.span(decl.head),
         in_unsafe: false,
         next_split: 0,
+        ownership_errors: 0,
         cx,
     };
     body.lower(&params);
     let Body { cx, f, s, .. } = body;
     cx.scratch = s;
-    cx.module.fns[fn_id.index()] = f;
+    f
 }
 
 impl<'p> Body<'_, 'p> {
@@ -178,8 +228,11 @@ impl<'p> Body<'_, 'p> {
         }
         self.s.order = order;
         self.complete_phis();
-        let failed = self.cx.diagnostics[reports..].iter().any(Diagnostic::is_error);
-        if !failed {
+        if self.s.cfg.num_blocks() < self.f.blocks.len() {
+            self.s.cfg.compute(&self.f);
+        }
+        let errors = self.cx.diagnostics[reports..].iter().filter(|d| d.is_error()).count();
+        if errors == self.ownership_errors {
             self.report_unreachable();
             if !self.on_device {
                 self.check_ownership();
@@ -202,9 +255,6 @@ impl<'p> Body<'_, 'p> {
     }
 
     fn drop_unreachable(&mut self) {
-        if self.s.cfg.num_blocks() < self.f.blocks.len() {
-            self.s.cfg.compute(&self.f);
-        }
         if self.s.cfg.rpo().len() < self.f.blocks.len() {
             let cfg = &self.s.cfg;
             self.f.compact(|b| cfg.is_reachable(b));
@@ -515,6 +565,19 @@ impl<'p> Body<'_, 'p> {
         let error = Diagnostic::new(code, self.span, message).with_help(help);
         self.cx.diagnostics.push(error);
         Poisoned
+    }
+
+    /// Reports that the current instruction breaks a rule of ownership; lowering goes on, so that the
+    /// others of the function are found too.
+    #[cold]
+    pub(super) fn ownership_error(
+        &mut self,
+        code: Code,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.error(code, message, help);
+        self.ownership_errors += 1;
     }
 }
 

@@ -80,7 +80,7 @@ impl Body<'_, '_> {
                 let found = self.type_name(self.f.ty(v));
                 let message = format!("a callable cannot hold a borrow, `{found}`");
                 let help = "bind an owned value or a `shared` handle";
-                self.error(Code::MPO0003, message, help);
+                self.ownership_error(Code::MPO0003, message, help);
                 poisoned = true;
             } else if !self.passes(self.f.ty(v), param) {
                 let (found, wanted) = (self.type_name(self.f.ty(v)), self.type_name(param));

@@ -90,8 +90,9 @@ impl Body<'_, '_> {
         let mut poisoned = false;
         if let Some(session) = launch.session {
             let v = self.launch_object(session, fixed::GPU_PROFILE_SESSION, "session");
-            let v =
-                v.and_then(|v| self.changed(v, fixed::GPU_PROFILE_SESSION, "a launch").map(|()| v));
+            if let Ok(v) = v {
+                self.changed(v, fixed::GPU_PROFILE_SESSION, "a launch");
+            }
             poisoned |= v.is_err();
             operands.extend(v);
         }

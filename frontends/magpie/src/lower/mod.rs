@@ -16,6 +16,7 @@ mod call;
 mod callable;
 mod constant;
 mod control;
+mod declarations;
 mod device_memory;
 mod enums;
 mod impls;
@@ -126,7 +127,7 @@ impl<'p> Lowering<'p> {
     fn run(&mut self) -> Lowered {
         let program = self.program;
         self.with_types(|types, cx| crate::types::define_all(types, cx));
-        self.check_globals();
+        self.check_declarations();
         self.collect_impls();
         let kernels: Vec<FunctionId> =
             program.function_ids().filter(|&id| program.function(id).1.gpu.is_some()).collect();
@@ -138,6 +139,13 @@ impl<'p> Lowering<'p> {
             if decl.gpu.is_none() && decl.type_params.is_empty() && !self.device_only[id.0 as usize]
             {
                 self.host_function(id);
+            }
+        }
+        self.lower_bodies();
+        for id in program.function_ids() {
+            let is_generic = !program.function(id).1.type_params.is_empty();
+            if is_generic && self.instances.iter().all(|i| i.function != id) {
+                body::check_generic(self, id);
             }
         }
         self.lower_bodies();
@@ -252,17 +260,5 @@ impl<'p> Lowering<'p> {
             program.function_ids().filter(is_test).filter_map(|id| self.host[id.0 as usize]);
         let instances = hosts.map(|id| &self.instances[id.0 as usize]);
         instances.filter(|i| i.result == Some(fixed::UNIT)).map(|i| i.fn_id).collect()
-    }
-
-    /// Checks the types and values of globals. Where one is used its value is read again.
-    fn check_globals(&mut self) {
-        let program = self.program;
-        for (m, scope) in program.modules.iter().enumerate() {
-            let module = ModuleId(m as u32);
-            for decl in &scope.ast().decls {
-                let DeclKind::Global(global) = &decl.kind else { continue };
-                constant::check_global(self, module, global);
-            }
-        }
     }
 }

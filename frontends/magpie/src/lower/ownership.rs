@@ -16,7 +16,7 @@ impl Body<'_, '_> {
             }
         };
         let source = Source { source_block: &self.s.source_blocks, name: &name };
-        let findings = check_ownership(&self.cx.module, &self.f, &source);
+        let findings = check_ownership(&self.cx.module, &self.f, &self.s.cfg, &source);
         self.cx.diagnostics.extend(findings);
     }
 }

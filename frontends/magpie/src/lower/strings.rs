@@ -112,7 +112,8 @@ impl Body<'_, '_> {
             let help = "make one with `str.builder.new { }`";
             return Err(self.error(Code::MPT2015, message, help));
         }
-        self.changed(v, fixed::STR_BUILDER, op.name())
+        self.changed(v, fixed::STR_BUILDER, op.name());
+        Ok(())
     }
 
     pub(super) fn builder_build(&mut self, args: &[Arg]) -> Lower {

@@ -20,7 +20,8 @@ impl Body<'_, '_> {
         magpie_mpir::ownership::is_view(&self.cx.module.types, ty)
     }
 
-    /// Checks a value that goes into something of type `wanted`; `code` is for another type.
+    /// Checks a value that goes into something of type `wanted`; `code` is for another type. A borrow
+    /// in its place is reported as such.
     pub(super) fn stored(
         &mut self,
         v: MpirValue,
@@ -188,6 +189,14 @@ impl Body<'_, '_> {
         if ty == self.f.ty(v) && self.cx.module.types.is_aggregate(ty) {
             return Ok(self.emit(MpirOp::StructGet, part, &[v], n as u64));
         }
+        if ty == self.f.ty(v) && !self.on_device {
+            let ArgKind::Value(Value::Ssa(name)) = args[0].kind else { return Err(Poisoned) };
+            let name = self.scope.name(name);
+            let message = format!("`getfield` needs a borrow of `%{name}`, which is owned");
+            let help =
+                format!("write `%b = borrow.shared {{ v=%{name} }}` and give `%b` as the `obj`");
+            self.ownership_error(Code::MPHIR01, message, help);
+        }
         let shown = self.shown(part, want);
         Ok(self.emit(MpirOp::GetField, shown, &[v], n as u64))
     }
@@ -209,15 +218,15 @@ impl Body<'_, '_> {
         let what =
             |b: &Self| format!("field `{}`", b.cx.module.types.struct_def(id).fields[n].name);
         self.stored(value, wanted, Code::MPT2019, what)?;
-        self.changed(v, ty, "setfield")?;
+        self.changed(v, ty, "setfield");
         Ok(self.emit(MpirOp::SetField, fixed::UNIT, &[v, value], n as u64))
     }
 
-    /// Checks that a value may be changed through the handle at hand.
-    pub(super) fn changed(&mut self, v: MpirValue, object: TypeId, op: &str) -> Lower<()> {
-        let TypeKind::Ref(mode, _) = self.kind(self.f.ty(v)) else { return Ok(()) };
+    /// Checks that a value may be changed through the handle at hand; reports that it may not.
+    pub(super) fn changed(&mut self, v: MpirValue, object: TypeId, op: &str) {
+        let TypeKind::Ref(mode, _) = self.kind(self.f.ty(v)) else { return };
         let (code, what) = match mode {
-            RefMode::MutBorrow => return Ok(()),
+            RefMode::MutBorrow => return,
             RefMode::Borrow if op == "setfield" => (Code::MPHIR02, "a read-only borrow"),
             RefMode::Borrow => (Code::MPO0004, "a read-only borrow"),
             RefMode::Shared | RefMode::Weak => (Code::MPO0004, "a handle that others hold too"),
@@ -225,7 +234,7 @@ impl Body<'_, '_> {
         let name = self.type_name(object);
         let message = format!("`{op}` cannot change the `{name}`: it is reached through {what}");
         let help = "change it through `borrow.mut` of its owner, before it is shared";
-        Err(self.error(code, message, help))
+        self.ownership_error(code, message, help);
     }
 
     // ----- ownership -----
@@ -247,7 +256,7 @@ impl Body<'_, '_> {
                 ));
             }
             TypeKind::Ref(_, t) => {
-                self.changed(v, t, "borrow.mut")?;
+                self.changed(v, t, "borrow.mut");
                 t
             }
             _ => found,

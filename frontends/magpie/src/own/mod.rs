@@ -8,7 +8,8 @@ mod borrows;
 mod moves;
 
 use magpie_diag::Diagnostic;
-use magpie_mpir::ownership::takes_over;
+use magpie_mpir::analysis::Cfg;
+use magpie_mpir::ownership::{is_view, takes_over};
 use magpie_mpir::{Block, Inst, Module, MpirFn, Op, Value};
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeId, TypeKind};
@@ -21,9 +22,20 @@ pub(crate) struct Source<'a> {
     pub(crate) name: &'a dyn Fn(Value) -> String,
 }
 
+impl Source<'_> {
+    fn block(&self, b: Block) -> u32 {
+        self.source_block.get(b.index()).copied().unwrap_or(b.0)
+    }
+}
+
 /// Checks a host function. Findings come in no particular order.
-pub(crate) fn check_ownership(module: &Module, f: &MpirFn, source: &Source) -> Vec<Diagnostic> {
-    let mut checker = Checker { module, f, source, findings: Vec::new() };
+pub(crate) fn check_ownership(
+    module: &Module,
+    f: &MpirFn,
+    cfg: &Cfg,
+    source: &Source,
+) -> Vec<Diagnostic> {
+    let mut checker = Checker { module, f, cfg, source, findings: Vec::new() };
     checker.moves();
     checker.borrows();
     checker.findings
@@ -32,6 +44,7 @@ pub(crate) fn check_ownership(module: &Module, f: &MpirFn, source: &Source) -> V
 struct Checker<'a> {
     module: &'a Module,
     f: &'a MpirFn,
+    cfg: &'a Cfg,
     source: &'a Source<'a>,
     findings: Vec<Diagnostic>,
 }
@@ -61,7 +74,7 @@ impl Checker<'_> {
 
     /// Whether the value is a view that owns nothing.
     fn is_borrow(&self, v: Value) -> bool {
-        matches!(self.ref_mode(self.f.ty(v)), Some(RefMode::Borrow | RefMode::MutBorrow))
+        is_view(&self.module.types, self.f.ty(v))
     }
 
     /// Whether the value must be moved instead of copied.
@@ -79,31 +92,42 @@ impl Checker<'_> {
 
     fn mutates(&self, i: Inst, n: usize) -> bool {
         let data = self.f.inst(i);
-        match data.op {
-            Op::SetField
-            | Op::ArrSet
-            | Op::ArrPush
-            | Op::ArrPop
-            | Op::ArrSort
-            | Op::MapSet
-            | Op::MapDelete
-            | Op::MapDeleteVoid
-            | Op::BorrowMut => n == 0,
-            Op::Call => {
-                let callee = self.module.func(data.func());
-                callee
-                    .params
-                    .get(n)
-                    .is_some_and(|&(_, ty)| self.ref_mode(ty) == Some(RefMode::MutBorrow))
-            }
-            Op::RtCall => n == 0 && rt_mutates(data.rt()),
-            Op::GpuLaunchProfiled => n == 0,
-            _ => false,
+        if data.op == Op::Call {
+            let callee = self.module.func(data.func());
+            return callee.params.get(n).is_some_and(|&(_, ty)| self.is_exclusive(ty));
         }
+        if data.op == Op::CallIndirect {
+            let callable = self.module.types.kind(self.seen_through(self.f.arg(i, 0)));
+            let TypeKind::Callable(sig) = callable else { return false };
+            let params = &self.module.types.sig_def(sig).params;
+            return n > 0 && params.get(n - 1).is_some_and(|&ty| self.is_exclusive(ty));
+        }
+        let changes_receiver = matches!(
+            data.op,
+            Op::SetField
+                | Op::ArrSet
+                | Op::ArrPush
+                | Op::ArrPop
+                | Op::ArrSort
+                | Op::MapSet
+                | Op::MapDelete
+                | Op::MapDeleteVoid
+                | Op::BorrowMut
+                | Op::GpuLaunchProfiled
+        );
+        n == 0 && (changes_receiver || data.op == Op::RtCall && rt_mutates(data.rt()))
     }
 
-    fn source_block(&self, b: Block) -> u32 {
-        self.source.source_block.get(b.index()).copied().unwrap_or(b.0)
+    fn is_exclusive(&self, ty: TypeId) -> bool {
+        self.ref_mode(ty) == Some(RefMode::MutBorrow)
+    }
+
+    /// The type of what a value is or shows.
+    fn seen_through(&self, v: Value) -> TypeId {
+        match self.module.types.kind(self.f.ty(v)) {
+            TypeKind::Ref(_, t) => t,
+            _ => self.f.ty(v),
+        }
     }
 }
 

@@ -114,14 +114,35 @@ impl Parser<'_> {
     /// An argument block in which every argument is a value, except for `args=[…]` where
     /// `positional` allows that.
     pub(super) fn value_args(&mut self, owner: Owner, positional: bool) -> Parse<Slice<Arg>> {
+        let base = self.required_arg_block()?;
+        self.reject_repeated_keys(base);
+        self.checked_value_args(owner, positional, base)
+    }
+
+    /// An argument block that gives the fields of a struct or a variant. That each field is given
+    /// once is a rule of types.
+    pub(super) fn field_args(&mut self, owner: Owner) -> Parse<Slice<Arg>> {
+        let base = self.required_arg_block()?;
+        self.checked_value_args(owner, false, base)
+    }
+
+    fn required_arg_block(&mut self) -> Parse<usize> {
         if !self.at(TokenKind::LBrace) {
             return Err(self.missing_with_help(
                 "an argument block",
                 "write `{ name=value, … }`, or `{ }` when there are no arguments",
             ));
         }
-        let base = self.arg_block()?;
-        self.reject_repeated_keys(base);
+        self.arg_block()
+    }
+
+    /// Takes the arguments above `base`, which are values.
+    fn checked_value_args(
+        &mut self,
+        owner: Owner,
+        positional: bool,
+        base: usize,
+    ) -> Parse<Slice<Arg>> {
         let is_positional = positional
             && matches!(
                 self.arg_stack[base..],
@@ -142,7 +163,7 @@ impl Parser<'_> {
                 let base = if has_block { self.arg_block()? } else { self.arg_stack.len() };
                 Ok(self.fixed_args(op, keys, owner, base))
             }
-            Keys::Fields => self.value_args(owner, false),
+            Keys::Fields => self.field_args(owner),
             Keys::Unspecified if !has_block => Ok(Slice::EMPTY),
             Keys::Unspecified => {
                 let base = self.arg_block()?;

@@ -82,7 +82,7 @@ impl Parser<'_> {
             }
             symbols::NEW => {
                 let ty = self.type_use()?;
-                let args = self.value_args(Owner { range: word.range }, false)?;
+                let args = self.field_args(Owner { range: word.range })?;
                 Ok(Op::New { ty, args })
             }
             symbols::PHI => self.phi(),

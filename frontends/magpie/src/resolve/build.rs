@@ -19,9 +19,9 @@ pub(super) fn build(parsed: Vec<ParsedModule>, diagnostics: &mut Vec<Diagnostic>
             paths: vec![None; count],
         });
     }
-    let ids = || (0..program.modules.len() as u32).map(ModuleId);
-    let ids: Vec<ModuleId> = ids().collect();
+    let ids: Vec<ModuleId> = (0..program.modules.len() as u32).map(ModuleId).collect();
     for &id in &ids {
+        check_path(&program, id, diagnostics);
         declare(&mut program, id, diagnostics);
     }
     for &id in &ids {
@@ -32,6 +32,22 @@ pub(super) fn build(parsed: Vec<ParsedModule>, diagnostics: &mut Vec<Diagnostic>
         import(&mut program, id, diagnostics);
     }
     program
+}
+
+/// Reports a module whose path belongs to another one.
+fn check_path(program: &Program, id: ModuleId, diagnostics: &mut Vec<Diagnostic>) {
+    let module = program.module(id);
+    let span = module.span(module.ast().header.module.range);
+    let path = &module.path;
+    if is_language_module(path) {
+        let message = format!("`{path}` is a path of the language itself");
+        let help = "start the path with the name of your package";
+        diagnostics.push(Diagnostic::new(Code::MPS0004, span, message).with_help(help));
+    } else if program.by_path.get(path) != Some(&id) {
+        let message = format!("there is another module `{path}`");
+        let help = "the path of a module is that of its file: `a.b` is `src/b.mp` of package `a`";
+        diagnostics.push(Diagnostic::new(Code::MPS0004, span, message).with_help(help));
+    }
 }
 
 /// Enters the declarations of a module.

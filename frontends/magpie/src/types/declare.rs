@@ -20,6 +20,7 @@ pub(crate) fn define_all(types: &mut Types, cx: &mut TypeWork<'_>) {
             (DeclKind::Type(_), Declared::Type(ty)) => {
                 types.define(cx, TypeDeclId(n as u32), ty, Scope::default());
             }
+            (DeclKind::Type(decl), Declared::Generic) => check_generic(types, cx, at, decl),
             (DeclKind::Sig(decl), Declared::Sig(sig)) => define_sig(types, cx, at, decl, sig),
             _ => {}
         }
@@ -55,6 +56,22 @@ fn declare(types: &mut Types, cx: &mut TypeWork<'_>, at: DeclRef) -> Declared {
             Declared::Sig(cx.ctx.define_sig(name, Vec::new(), fixed::UNIT))
         }
         _ => Declared::Failed,
+    }
+}
+
+/// Checks the member types of a generic type as far as they do not depend on its parameters.
+fn check_generic(types: &mut Types, cx: &mut TypeWork<'_>, at: DeclRef, decl: &TypeDecl) {
+    let ast = cx.program.module(at.module).ast();
+    let params: Vec<Symbol> = ast[decl.type_params].iter().map(|p| p.name.symbol).collect();
+    let scope = Scope { params: &params, args: &[] };
+    let fields: Vec<Field> = match decl.kind {
+        TypeDeclKind::Struct(fields) => ast[fields].to_vec(),
+        TypeDeclKind::Enum(variants) => {
+            ast[variants].iter().flat_map(|v| &ast[v.fields]).copied().collect()
+        }
+    };
+    for field in fields {
+        types.of_use(cx, at.module, field.ty, scope, false);
     }
 }
 

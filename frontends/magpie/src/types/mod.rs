@@ -19,12 +19,13 @@ pub(crate) use declare::define_all;
 pub(crate) use limits::check_limits;
 pub(crate) use resolve::is_buffer_element;
 
-/// The type arguments that stand for the type parameters in scope.
+/// The type arguments that stand for the type parameters in scope. Without arguments nothing is
+/// known of the parameters: types that mention them are poisoned in silence, others are checked.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Scope<'a> {
     /// The names of the parameters.
     pub(crate) params: &'a [Symbol],
-    /// As many types.
+    /// As many types, or none.
     pub(crate) args: &'a [TypeId],
 }
 

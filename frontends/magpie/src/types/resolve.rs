@@ -166,9 +166,10 @@ impl Types {
         let program = cx.program;
         let text = program.module(module).name(expr.path);
         if let Some(n) = scope.params.iter().position(|&p| p == expr.path) {
-            return match expr.args.is_empty() {
-                true => Written::Type(scope.args[n]),
-                false => self.no_arguments(text),
+            return match (expr.args.is_empty(), scope.args.get(n)) {
+                (true, Some(&ty)) => Written::Type(ty),
+                (true, None) => self.reported(),
+                (false, _) => self.no_arguments(text),
             };
         }
         if expr.path == symbols::PTR && expr.args.is_empty() {
