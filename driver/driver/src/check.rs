@@ -6,6 +6,7 @@ use crate::project::{Project, display_name};
 use crate::session::{Session, Stop};
 use crate::source_file;
 use magpie_diag::Code;
+use magpie_gpu::surface::check_bounds_guards;
 use magpie_mpir::parse_with_own_places;
 use magpie_mpir::verify::{Stage, verify_module};
 use std::path::Path;
@@ -22,7 +23,12 @@ pub fn check(session: &mut Session) -> Result<(), Stop> {
     if is_magpie && program.tests.is_empty() {
         main_of(session, &program)?;
     }
-    Kernels::prepare(session, &program)?;
+    if let Some(kernels) = Kernels::prepare(session, &program)? {
+        for &id in &kernels.ids {
+            let f = kernels.func(id);
+            session.report_all(check_bounds_guards(f, &kernels.module.types));
+        }
+    }
     session.stop_on_errors()
 }
 

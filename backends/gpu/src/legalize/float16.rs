@@ -100,6 +100,8 @@ fn moves_bits(op: Op) -> bool {
             | Op::GpuSubgroupShuffleXor
             | Op::GpuSubgroupBroadcast
             | Op::Select
+            | Op::VecNew
+            | Op::VecExtract
     )
 }
 

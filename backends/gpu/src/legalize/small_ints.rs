@@ -6,7 +6,7 @@ use super::retype::const_bits;
 use super::seq::Seq;
 use magpie_mpir::analysis::Cfg;
 use magpie_mpir::eval::sign_extend;
-use magpie_mpir::{Inst, MpirFn, Op, Value};
+use magpie_mpir::{Flags, Inst, MpirFn, Op, Value};
 use magpie_types::PrimType;
 use rustc_hash::FxHashMap;
 
@@ -20,6 +20,7 @@ pub fn legalize_small_ints(f: &mut MpirFn, lacks: &dyn Fn(PrimType) -> bool) -> 
         return false;
     }
     let mut r = Rewriter { small, map: FxHashMap::default() };
+    let params = r.params(f);
     let order = Cfg::new(f).rpo().to_vec();
     for b in order {
         let old = std::mem::take(&mut f.block_mut(b).insts);
@@ -47,6 +48,8 @@ pub fn legalize_small_ints(f: &mut MpirFn, lacks: &dyn Fn(PrimType) -> bool) -> 
         r.switch(f, b);
     }
     f.replace_uses(&r.map);
+    // Only now, because their operands are to stay what they are.
+    f.block_mut(magpie_mpir::Block(0)).insts.splice(0..0, params);
     true
 }
 
@@ -69,6 +72,21 @@ fn wide_bits(p: PrimType, bits: u64) -> u64 {
 impl Rewriter {
     fn of(&self, v: Value) -> Option<PrimType> {
         self.small.get(v.index()).copied().flatten()
+    }
+
+    /// Conversions of the parameters, to stand before everything else.
+    fn params(&mut self, f: &mut MpirFn) -> Vec<Inst> {
+        let mut out = Vec::new();
+        for n in 0..f.params.len() {
+            let v = f.params[n].0;
+            if let Some(p) = self.of(v) {
+                let (ty, span) = (wide(p).id(), f.param_spans[n]);
+                let i = f.make_inst(Op::Cast, Flags::NONE, ty, &[v], 0, span);
+                self.map.extend(f.inst(i).result().map(|new| (v, new)));
+                out.push(i);
+            }
+        }
+        out
     }
 
     fn phi(&mut self, f: &mut MpirFn, i: Inst) {
@@ -132,7 +150,7 @@ impl Rewriter {
         let first = args.first().and_then(|&v| self.of(v));
         match data.op {
             // Memory keeps small elements.
-            Op::GpuBufferLoad | Op::GpuLeafLoad | Op::LeafGet => {
+            Op::GpuBufferLoad | Op::GpuLeafLoad | Op::LeafGet | Op::VecExtract => {
                 let wide_args: Vec<Value> = args.iter().map(|&v| self.operand(s, v)).collect();
                 let new =
                     s.f.make_inst(data.op, data.flags, data.ty, &wide_args, data.imm, data.span);
@@ -152,6 +170,19 @@ impl Rewriter {
                     s.f.make_inst(data.op, data.flags, data.ty, &wide_args, data.imm, data.span);
                 s.out.push(new);
                 None
+            }
+            // Vectors come from memory and go there.
+            Op::VecNew => {
+                let lanes: Vec<Value> = args
+                    .iter()
+                    .map(|&v| {
+                        let lane = self.operand(s, v);
+                        self.of(v).map_or(lane, |p| s.cast(lane, p))
+                    })
+                    .collect();
+                let new = s.f.make_inst(data.op, data.flags, data.ty, &lanes, data.imm, data.span);
+                s.out.push(new);
+                s.f.inst(new).result()
             }
             Op::Cast => {
                 let v = self.operand(s, args[0]);

@@ -107,6 +107,31 @@ pub fn check_surface_for(
     out
 }
 
+/// Checks several kernels, each for the target it declares. What several kernels reach is
+/// reported once.
+pub fn check_kernels(module: &Module, kernels: &[FnId], rules: RuleSet) -> Vec<Diagnostic> {
+    once(kernels.iter().map(|&k| check_surface(module, k, rules)))
+}
+
+/// Checks several closed kernels: barriers in divergent control flow (`MPG_CORE_1401`), shared
+/// memory read without a barrier (`MPG_CORE_1402`).
+pub fn check_closed_kernels(module: &Module, kernels: &[FnId]) -> Vec<Diagnostic> {
+    once(kernels.iter().map(|&k| {
+        let mut out = check_barriers(module.func(k), &module.types);
+        out.extend(check_shared_races(module.func(k), &module.types));
+        out
+    }))
+}
+
+/// All findings, each code at each place once.
+fn once(findings: impl Iterator<Item = Vec<Diagnostic>>) -> Vec<Diagnostic> {
+    let mut out: Vec<Diagnostic> = findings.flatten().collect();
+    sort_diagnostics(&mut out);
+    let mut seen = FxHashSet::default();
+    out.retain(|d| !d.primary.is_some() || seen.insert((d.code, d.primary, d.message.clone())));
+    out
+}
+
 /// A check of one kernel.
 struct Checker<'a> {
     module: &'a Module,

@@ -128,9 +128,10 @@ impl Checker<'_> {
         }
         // Constants have no place of their own. Text may be printed.
         let takes_text = matches!(data.op, Op::GpuPrint | Op::Panic);
+        let is_pointer = matches!(self.module.types.kind(data.ty), TypeKind::RawPtr(_));
         for &v in f.args(i) {
             let is_text = takes_text && matches!(self.module.types.kind(f.ty(v)), TypeKind::Str);
-            if is_text || host.is_some() && self.is_of_target(f, v) {
+            if is_text || (host.is_some() || is_pointer) && self.is_of_target(f, v) {
                 continue;
             }
             has_type_fault |= self.constant_operand(f, v, data.span);
