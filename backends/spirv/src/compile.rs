@@ -8,8 +8,8 @@ use magpie_gpu::BackendEmitter;
 use magpie_gpu::layout::compute_layout;
 use magpie_gpu::legalize::legalize;
 use magpie_gpu::structurize::{lower_irreducible, structurize};
-use magpie_mpir::passes::{IndexWidth, PassContext, Pipeline, lower_vectors};
-use magpie_mpir::{Flags, FnId, Memory, Module, MpirFn};
+use magpie_mpir::passes::{IndexWidth, PassContext, Pipeline, Unchecked, lower_vectors};
+use magpie_mpir::{FnId, Module, MpirFn};
 use magpie_types::TypeCtx;
 use magpie_types::kernel::{BlobCode, DeviceFeatures, GpuBackend, KernelBlob, KernelLayout};
 
@@ -35,20 +35,30 @@ impl SpirvEmitter<'_> {
     /// Compiles a kernel of a module: closed by inlining, optimised, without aggregate values
     /// besides its parameters. Equal input gives equal bytes.
     ///
-    /// The unchecked body is made when the layout has preconditions for it.
-    ///
     /// # Errors
     /// What the target cannot run.
     pub fn emit(&self, module: &Module, kernel: FnId) -> Result<KernelBlob, Vec<Diagnostic>> {
-        let f = module.func(kernel);
-        let mut layout = self.compute_layout(f, &module.types)?;
-        let legal = Legalized::new(f, &module.types, &self.target);
-        let robust = self.emit_body(&legal, &layout, true)?;
+        self.emit_bodies(module.func(kernel), None, &module.types)
+    }
+
+    /// As [`SpirvEmitter::emit`], with a second body for launches that meet preconditions.
+    ///
+    /// # Errors
+    /// What the target cannot run.
+    pub fn emit_bodies(
+        &self,
+        kernel: &MpirFn,
+        unchecked: Option<&Unchecked>,
+        types: &TypeCtx,
+    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let mut layout = self.compute_layout(kernel, types)?;
+        let robust = self.emit_body(&Legalized::new(kernel, types, &self.target), &layout)?;
         layout.features = robust.features;
-        let unchecked = match layout.preconditions.is_empty() {
-            true => None,
-            false => {
-                let body = self.emit_body(&legal, &layout, false)?;
+        let unchecked = match unchecked {
+            None => None,
+            Some(Unchecked { body, preconditions }) => {
+                layout.preconditions = preconditions.clone();
+                let body = self.emit_body(&Legalized::new(body, types, &self.target), &layout)?;
                 layout.features |= body.features;
                 Some(body)
             }
@@ -61,20 +71,15 @@ impl SpirvEmitter<'_> {
         })
     }
 
-    /// One body of a kernel, with its bounds checks or without.
+    /// One body of a kernel.
     fn emit_body(
         &self,
         legal: &Legalized,
         layout: &KernelLayout,
-        checks: bool,
     ) -> Result<Emitted, Vec<Diagnostic>> {
         let Legalized { f, scratch } = legal;
         let mut f = f.clone();
-        if checks {
-            Pipeline::new().lower_bounds_checks(scratch, &mut f, IndexWidth::Bits32);
-        } else {
-            drop_checks(&mut f);
-        }
+        Pipeline::new().lower_bounds_checks(scratch, &mut f, IndexWidth::Bits32);
         let body = match structurize(&mut f, &scratch.types) {
             Ok(body) => body,
             Err(_) => {
@@ -107,7 +112,7 @@ impl BackendEmitter for SpirvEmitter<'_> {
     fn validate_kernel(&self, kernel: &MpirFn, types: &TypeCtx) -> Result<(), Vec<Diagnostic>> {
         let layout = self.compute_layout(kernel, types)?;
         let legal = Legalized::new(kernel, types, &self.target);
-        self.emit_body(&legal, &layout, true).map(drop)
+        self.emit_body(&legal, &layout).map(drop)
     }
 
     fn compute_layout(
@@ -127,7 +132,7 @@ impl BackendEmitter for SpirvEmitter<'_> {
         layout: &KernelLayout,
     ) -> Result<BlobCode, Vec<Diagnostic>> {
         let legal = Legalized::new(kernel, types, &self.target);
-        Ok(blob_code(&self.emit_body(&legal, layout, true)?.words))
+        Ok(blob_code(&self.emit_body(&legal, layout)?.words))
     }
 
     fn artifact_extension(&self) -> &'static str {
@@ -153,20 +158,6 @@ impl Legalized {
         }
         legalize(&mut f, &mut scratch.types, &legal);
         Legalized { f, scratch }
-    }
-}
-
-/// Marks every access as one that lies inside.
-fn drop_checks(f: &mut MpirFn) {
-    for b in f.block_ids() {
-        for n in 0..f.block(b).insts.len() {
-            let inst = f.block(b).insts[n];
-            let data = f.inst_mut(inst);
-            let memory = data.op.info().memory;
-            if matches!(memory, Memory::Read | Memory::Write | Memory::Atomic) {
-                data.flags = data.flags.union(Flags::UNCHECKED);
-            }
-        }
     }
 }
 

@@ -4,11 +4,7 @@
 use crate::frontend::{Program, short_name};
 use crate::session::{Session, Stop};
 use magpie_diag::SourceMap;
-use magpie_gpu::surface::{
-    RuleSet, check_barriers, check_bounds_guards, check_shared_races, check_surface,
-    check_surface_for,
-};
-use magpie_gpu::surface::{RuleSet, check_closed_kernels, check_kernels};
+use magpie_gpu::surface::{RuleSet, check_closed_kernels, check_kernels, check_surface_for};
 use magpie_mpir::passes::{Pipeline, inline_calls};
 use magpie_mpir::verify::{Stage, verify_fn};
 use magpie_mpir::{Domain, FnId, Module, MpirFn, Op, print_fn, print_module};
@@ -55,7 +51,8 @@ impl Kernels {
         session.time("kernels", |session| {
             check_rules(session, &module, &program.kernels)?;
             close(session, &mut module)?;
-            check_closed(session, &module, &program.kernels)
+            session.report_all(check_closed_kernels(&module, &program.kernels));
+            session.stop_on_errors()
         })?;
         let ids = program.kernels.clone();
         let by_hash = ids.iter().map(|&id| (module.func(id).sid.hash(), id)).collect();
@@ -136,11 +133,13 @@ impl Kernels {
 
 /// The rules of the language, for the declared target and for those of `--blobs`.
 fn check_rules(session: &mut Session, module: &Module, kernels: &[FnId]) -> Result<(), Stop> {
+    session.report_all(check_kernels(module, kernels, RuleSet::MAGPIE));
     for &id in kernels {
-        session.report_all(check_surface(module, id, RuleSet::MAGPIE));
-        let Some(meta) = &module.func(id).gpu_meta else { continue };
+        let Some(meta) = module.func(id).gpu_meta.as_ref().filter(|meta| !meta.is_unsafe) else {
+            continue;
+        };
         for target in session.options.blobs.clone() {
-            if target != meta.target && !meta.is_unsafe {
+            if target != meta.target {
                 session.report_all(check_surface_for(module, id, RuleSet::MAGPIE, target));
             }
         }
@@ -156,20 +155,6 @@ fn close(session: &mut Session, module: &mut Module) -> Result<(), Stop> {
     for id in module.fn_ids().filter(|&id| module.func(id).domain == Domain::Device) {
         if let Err(errors) = verify_fn(module, module.func(id), Stage::Core) {
             session.report_all(errors);
-        }
-    }
-    session.stop_on_errors()
-}
-
-/// What only shows when all code of a kernel is in one place.
-fn check_closed(session: &mut Session, module: &Module, kernels: &[FnId]) -> Result<(), Stop> {
-    for &id in kernels {
-        let (kernel, types) = (module.func(id), &module.types);
-        session.report_all(check_barriers(kernel, types));
-        session.report_all(check_shared_races(kernel, types));
-        // A note on code that is right: for those who ask for opinions.
-        if matches!(session.options.command, "check" | "lint") {
-            session.report_all(check_bounds_guards(kernel, types));
         }
     }
     session.stop_on_errors()

@@ -44,9 +44,9 @@ pub(crate) fn prepare(
     let config = device_config(&session.options, &project.gpu(), project.has_manifest, is_test);
     let runtime = Runtime::global();
     runtime.configure(config.runtime);
+    let kernels = kernels.map(Arc::new);
+    runtime.set_executor(Arc::new(Interpreter { kernels: kernels.clone() }));
     if let Some(kernels) = kernels {
-        let kernels = Arc::new(kernels);
-        runtime.set_executor(Arc::new(Interpreter { kernels: Arc::clone(&kernels) }));
         let cache = Cache::new(&session.options, session.log());
         let announces_cpu = config.announces_cpu;
         let provider: Arc<dyn BlobProvider> =

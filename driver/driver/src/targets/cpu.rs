@@ -1,12 +1,13 @@
 //! Kernels as machine code of this process.
 
+use super::bodies::{Bodies, bodies};
 use crate::host_runtime::ProcessRuntime;
 use crate::kernels::Kernels;
 use magpie_codegen_cpu::{KernelCode, compile_kernel};
 use magpie_diag::{Code, Diagnostic};
 use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
-use magpie_mpir::FnId;
-use magpie_mpir::passes::{IndexWidth, PassContext, lower_vectors};
+use magpie_mpir::passes::{IndexWidth, PassContext, Unchecked, lower_vectors};
+use magpie_mpir::{FnId, MpirFn};
 use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob};
 
 /// How arguments reach a kernel on the host.
@@ -24,11 +25,19 @@ pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Dia
     let types = &kernels.module.types;
     let mut layout = compute_layout(kernels.func(id), types, &RULES);
     let compiled = kernels.with_optimized(id, |module, pipeline| {
-        let mut body = module.func(id).clone();
-        lower_vectors(&mut body, types, &mut PassContext::new());
-        pipeline.lower_bounds_checks(module, &mut body, IndexWidth::Bits64);
+        let Bodies { robust, unchecked } = bodies(module.func(id), types);
+        let mut bodies = vec![robust];
+        if let Some(Unchecked { body, preconditions }) = unchecked {
+            bodies.push(body);
+            layout.preconditions = preconditions;
+        }
+        for body in &mut bodies {
+            lower_vectors(body, types, &mut PassContext::new());
+            pipeline.lower_bounds_checks(module, body, IndexWidth::Bits64);
+        }
+        let bodies: Vec<&MpirFn> = bodies.iter().collect();
         let mut runtime = ProcessRuntime::new(types, &kernels.sources);
-        compile_kernel(module, &[&body], &layout, &mut runtime)
+        compile_kernel(module, &bodies, &layout, &mut runtime)
     });
     let KernelCode { bodies, shared_bytes, code } = compiled.map_err(|error| {
         let f = kernels.func(id);

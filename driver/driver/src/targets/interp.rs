@@ -18,13 +18,16 @@ pub(super) fn compile(kernels: &Kernels, id: FnId) -> KernelBlob {
 
 /// Runs launches of the `interp` device.
 pub(crate) struct Interpreter {
-    pub(crate) kernels: Arc<Kernels>,
+    /// `None` for a program without kernels, which may still look at devices.
+    pub(crate) kernels: Option<Arc<Kernels>>,
 }
 
 impl KernelExecutor for Interpreter {
     fn launch(&self, launch: &ExecutorLaunch<'_>) -> GpuResult<()> {
         let fail = |kind, message| Err(GpuError::new(kind, GpuBackend::Interp.name(), message));
-        let Some(id) = self.kernels.by_hash(launch.kernel) else {
+        let kernels = self.kernels.as_deref();
+        let found = kernels.and_then(|kernels| Some((kernels, kernels.by_hash(launch.kernel)?)));
+        let Some((kernels, id)) = found else {
             let message = format!("no kernel with hash {:#018x}", launch.kernel);
             return fail(ErrorKind::InvalidKernel, message);
         };
@@ -48,13 +51,13 @@ impl KernelExecutor for Interpreter {
             }
         };
         let arguments: Vec<Argument> = launch.layout.params.iter().map(argument).collect();
-        let module = &self.kernels.module;
+        let module = &kernels.module;
         let size = Launch::new(launch.grid, launch.block);
         let mut print = |line: &str| magpie_rt::io::print_line(line);
         run_kernel(module, id, size, &arguments, &mut buffers, &mut print).or_else(|fault| {
-            let place = self.kernels.sources.describe(fault.span);
+            let place = kernels.sources.describe(fault.span);
             let place = place.map_or_else(String::new, |place| format!("{place}: "));
-            let message = format!("{place}kernel `{}`: {}", self.kernels.name(id), fault.message);
+            let message = format!("{place}kernel `{}`: {}", kernels.name(id), fault.message);
             fail(ErrorKind::LaunchFailed, message)
         })
     }

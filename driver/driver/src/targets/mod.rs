@@ -1,5 +1,6 @@
 //! Kernel → blob, one file a back end of this build.
 
+mod bodies;
 mod cpu;
 mod interp;
 mod spv;

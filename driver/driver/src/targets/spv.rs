@@ -1,5 +1,6 @@
 //! Kernels as SPIR-V.
 
+use super::bodies::{Bodies, bodies};
 use crate::cache::{Cache, Key};
 use crate::kernels::Kernels;
 use magpie_diag::Diagnostic;
@@ -24,7 +25,10 @@ pub(super) fn compile(
     }
     let target = SpirvTarget { features, ..SpirvTarget::COMMON };
     let emitter = SpirvEmitter { target, sources: Some(&kernels.sources) };
-    let blob = kernels.with_optimized(id, |module, _| emitter.emit(module, id))?;
+    let blob = kernels.with_optimized(id, |module, _| {
+        let Bodies { robust, unchecked } = bodies(module.func(id), &module.types);
+        emitter.emit_bodies(&robust, unchecked.as_ref(), &module.types)
+    })?;
     cache.put(key, name, &blob);
     Ok(blob)
 }
