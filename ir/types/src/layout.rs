@@ -24,17 +24,19 @@ pub struct Leaf {
     pub offset: u32,
 }
 
-/// Places fields one behind the other; returns their offsets and the whole layout.
+/// Places fields one behind the other; returns their offsets and the whole layout. A size past
+/// `u32` stays at its largest value: front ends refuse such types.
 pub fn place(fields: impl IntoIterator<Item = Layout>) -> (Vec<u32>, Layout) {
     let mut offsets = Vec::new();
     let (mut size, mut align) = (0u32, 1u32);
+    let up = |size: u32, align| size.checked_next_multiple_of(align).unwrap_or(u32::MAX);
     for f in fields {
-        size = size.next_multiple_of(f.align);
+        size = up(size, f.align);
         offsets.push(size);
-        size += f.size;
+        size = size.saturating_add(f.size);
         align = align.max(f.align);
     }
-    (offsets, Layout { size: size.next_multiple_of(align), align })
+    (offsets, Layout { size: up(size, align), align })
 }
 
 /// Where the fields of a heap object lie in its payload (the memory behind the object header).
