@@ -131,6 +131,7 @@ fn ill_typed_instructions() {
         (HOST, "%1: i32 = call fn=@inc %u", "operand 0 has type `u32`"),
         (HOST, "%1: i64 = rt.call rt=mp_rt_str_len %i", "passed as Ptr"),
         (HOST, "%1: Str = rt.call rt=mp_rt_fs_read_text %s", "StatusOut(Ptr)"),
+        (HOST, "%1: Str = rt.call rt=mp_rt_str_concat %s, %bs", "a value to be given away"),
         (HOST, "%1: TResult<Str, Str> = rt.call rt=mp_rt_fs_read_bytes %s", "element type"),
         (HOST, "%1: i32 = call.indirect %i, %i", "a callable"),
         (HOST, "%1: TCallable<m.TUnary> = callable.capture fn=@inc bits=1 %i", "parameters left"),

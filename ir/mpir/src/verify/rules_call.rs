@@ -2,7 +2,7 @@
 
 use super::inst::InstCheck;
 use super::{Check, Fault, Stage};
-use crate::ownership::{is_derived_param, is_view};
+use crate::ownership::{is_derived_param, is_view, operand_params};
 use crate::{Domain, MpirFn, Op};
 use magpie_types::abi::{AbiReturn, AbiType, RtFn};
 use magpie_types::{Category, OpaqueKind, PrimType, RefMode, SigDef, TypeId, TypeKind, fixed};
@@ -69,11 +69,13 @@ impl InstCheck<'_, '_> {
 
     pub(super) fn rt_call(&self) -> Check {
         let rt = self.data.rt();
-        let params = rt.params().iter().filter(|(name, _)| !is_derived_param(name));
-        let params: Vec<AbiType> = params.map(|p| p.1).collect();
+        let params: Vec<usize> = operand_params(rt).collect();
         self.count_is(params.len())?;
         for (n, &param) in params.iter().enumerate() {
-            self.abi_operand(n, param)?;
+            self.abi_operand(n, rt.params()[param].1)?;
+            if rt.consumes(param) && is_view(self.types(), self.ty(n)) {
+                return Err(self.wrong_operand(n, self.ty(n), "a value to be given away"));
+            }
         }
         self.rt_call_result(rt)
     }
