@@ -35,12 +35,33 @@ fn is_ours(code: &str) -> bool {
     !code.as_str().starts_with("MPG_") || matches!(code, Code::MPG_CORE_1300 | Code::MPG_CORE_1303)
 }
 
+/// Every program with a file of this extension beside it: name, text and contents of the file.
+fn programs_with(extension: &str) -> Vec<(String, String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests/magpie");
+    let mut found = Vec::new();
+    let mut folders = vec![root];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "mp")
+                && let Ok(beside) = std::fs::read_to_string(path.with_extension(extension))
+            {
+                let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+                found.push((name, std::fs::read_to_string(&path).unwrap(), beside));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 #[test]
 fn programs_that_run_compile() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests/magpie");
     let mut failures = Vec::new();
-    for (name, text) in programs() {
-        if !root.join(format!("{name}.expected")).exists() || name.contains("mlx") {
+    for (name, text, _) in programs_with("expected") {
+        if name.contains("mlx") {
             continue;
         }
         let output = compile_text(&text);
@@ -58,12 +79,8 @@ fn programs_that_run_compile() {
 
 #[test]
 fn programs_with_errors_raise_their_codes() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests/magpie");
     let mut failures = Vec::new();
-    for (name, text) in programs() {
-        let Ok(expected) = std::fs::read_to_string(root.join(format!("{name}.error"))) else {
-            continue;
-        };
+    for (name, text, expected) in programs_with("error") {
         let output = compile_text(&text);
         let found = findings(&output, &text);
         let expected: Vec<&str> = expected.lines().filter(|l| !l.is_empty()).collect();
@@ -111,6 +128,32 @@ fn explanations_hold() {
         } else if let Err(errors) = verify_module(&right.module, Stage::Surface) {
             failures.push(format!("{code}: {errors:?}"));
         }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Programs that mark their errors: `;~ error CODE`, with a `^` after `;~` for each line further up.
+#[test]
+fn refused_programs_have_exactly_the_marked_errors() {
+    let mut failures = Vec::new();
+    let marked = programs().into_iter().filter(|(_, text)| text.contains("; test: error"));
+    for (name, text) in marked {
+        let mut expected = Vec::new();
+        for (n, line) in text.lines().enumerate() {
+            for mark in line.split(";~").skip(1) {
+                let finding = mark.trim_start_matches('^');
+                let line = n + 1 - (mark.len() - finding.len());
+                expected.push(format!("{} {line}", finding.trim()));
+            }
+        }
+        let mut found = findings(&compile_text(&text), &text);
+        for want in expected {
+            match found.iter().position(|f| *f == want) {
+                Some(at) => _ = found.remove(at),
+                None => failures.push(format!("{name}: `{want}` is missing")),
+            }
+        }
+        failures.extend(found.iter().map(|f| format!("{name}: `{f}` is not expected")));
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -459,12 +459,20 @@ impl<'p> Body<'_, 'p> {
             return Err(Poisoned);
         }
         let defined = self.scope.span(local.range);
-        let message = format!("`%{text}` is used where it may not have been defined");
-        self.cx.diagnostics.push(
-            Diagnostic::new(Code::MPS0003, span, message)
-                .with_secondary(defined, "defined here, which not every path passes")
-                .with_help("define it before the paths part, or join values with a `phi`"),
-        );
+        let (message, place, help) = match local.block == at {
+            true => (
+                format!("`%{text}` is used before it is defined"),
+                "defined here",
+                "move the definition up",
+            ),
+            false => (
+                format!("`%{text}` is used where it may not have been defined"),
+                "defined here, which not every path passes",
+                "define it before the paths part, or join values with a `phi`",
+            ),
+        };
+        let error = Diagnostic::new(Code::MPS0003, span, message);
+        self.cx.diagnostics.push(error.with_secondary(defined, place).with_help(help));
         Err(Poisoned)
     }
 

@@ -166,15 +166,16 @@ impl Body<'_, '_> {
                 let DeclKind::Global(global) = &self.cx.program.decl(at).kind else {
                     return Err(Poisoned);
                 };
+                let is_text = self.cx.types.known(at.module, global.ty.id) == Some(fixed::STR);
                 match global_bits(self.cx, at.module, global, false) {
                     Some((prim, bits)) if prim.is_int() => {
-                        let negative =
-                            prim.is_signed() && bits >> (prim.bit_width().min(64) - 1) == 1;
-                        (!negative).then_some(bits)
+                        let sign = prim.is_signed() && bits >> (prim.bit_width() - 1) == 1;
+                        (!sign).then_some(bits)
                     }
+                    Some(_) => None,
+                    None if is_text => None,
                     // What is wrong with the global was said there.
                     None => return Err(Poisoned),
-                    Some(_) => None,
                 }
             }
             TypeArg::Type(_) | TypeArg::Variant(_) => return Err(Poisoned),

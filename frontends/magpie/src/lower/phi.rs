@@ -3,6 +3,7 @@
 use super::body::{Annotation, Body, PendingPhi};
 use super::names::LocalState;
 use super::*;
+use crate::symbols;
 use magpie_mpir::{Block as MpirBlock, Terminator as MpirTerminator, Value as MpirValue};
 use magpie_types::TypeKind;
 
@@ -46,20 +47,21 @@ impl Body<'_, '_> {
     /// The type of a phi, written after the word or for its result.
     fn phi_type(&mut self, instr: &Instr, written: Option<TypeUse>) -> Option<TypeId> {
         let annotation = self.annotation(instr);
+        let is_ptr = |ty: TypeUse| self.ast[ty.id].path == symbols::PTR;
+        if annotation == Annotation::Ptr || written.is_some_and(is_ptr) {
+            self.error(
+                Code::MPG_CORE_1304,
+                "a `ptr` cannot be joined by a phi",
+                "use the array where it was made, and join indices instead",
+            );
+            return None;
+        }
         let after_word = match written {
             Some(ty) => Some(self.type_use(ty).ok()?),
             None => None,
         };
         let ty = match (annotation, after_word) {
-            (Annotation::Poisoned, _) => return None,
-            (Annotation::Ptr, _) => {
-                self.error(
-                    Code::MPG_CORE_1304,
-                    "a `ptr` cannot be joined by a phi",
-                    "use the array where it was made, and join indices instead",
-                );
-                return None;
-            }
+            (Annotation::Poisoned | Annotation::Ptr, _) => return None,
             (Annotation::Type(result), Some(ty)) if result != ty => {
                 let (result, ty) = (self.type_name(result), self.type_name(ty));
                 let message = format!("a phi of type `{ty}` is annotated `{result}`");
