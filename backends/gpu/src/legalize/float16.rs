@@ -1,6 +1,7 @@
 //! f16 and bf16 on targets without them: values are carried as `u16` bits, every operation is done
 //! in f32 and rounded once.
 
+use super::format::Rounding;
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::retype::{Retype, const_bits};
 use super::seq::Seq;
@@ -9,8 +10,7 @@ use magpie_types::{PrimType, TypeCtx, TypeId, fixed};
 use rustc_hash::FxHashMap;
 
 /// Rewrites a kernel without struct and vector values. `lacks` says which formats the target has
-/// no arithmetic for, `float64` whether it has f64: without it a bf16 fma whose product leaves the
-/// range of f32 loses it. Parameters change their types; the launch layout does not.
+/// no arithmetic for, `float64` whether it has f64, which saves work. Parameters change their types; the launch layout does not.
 pub fn legalize_float16(
     f: &mut MpirFn,
     types: &mut TypeCtx,
@@ -180,13 +180,18 @@ fn rewrite(
             }
         }
         Op::FFma => {
-            // The product of two f16 is exact in f32, of two bf16 in f64; one rounding remains.
+            // The product of two f16 is exact in f32; of two bf16 too, but it may leave the range.
             let mut v: Vec<Value> = args.iter().map(|&v| widen(s, v, format)).collect();
             if to == Some(PrimType::Bf16) && float64 {
                 v.iter_mut().for_each(|v| *v = s.cast(*v, PrimType::F64));
                 let product = s.same(Op::FMul, &v[..2]);
                 let sum = super::float_ops::odd_sum(s, product, v[2]);
                 return Some(narrow_from(s, sum, PrimType::Bf16));
+            }
+            if to == Some(PrimType::Bf16) {
+                let args = [*v.first()?, *v.get(1)?, *v.get(2)?];
+                let sum = super::fma::fma(s, &super::format::F32, args, Rounding::Odd);
+                return Some(narrow(s, sum, PrimType::Bf16));
             }
             let product = s.same(Op::FMul, &v[..2]);
             let sum = super::float_ops::odd_sum(s, product, v[2]);

@@ -7,21 +7,25 @@
 
 mod casts;
 mod exact;
+mod exact64;
 mod float16;
 mod float_ops;
+mod fma;
+mod format;
 mod half;
 mod integers;
 mod rem;
 mod retype;
 mod seq;
 mod small_ints;
+mod wide_floats;
 
 pub use float16::legalize_float16;
 pub use rem::lower_float_rem;
 pub use small_ints::legalize_small_ints;
 
 use magpie_mpir::{Flags, MpirFn, Op, Value};
-use magpie_types::{PrimType, TypeCtx};
+use magpie_types::{PrimType, TypeCtx, TypeId};
 use rustc_hash::FxHashMap;
 use seq::Seq;
 
@@ -48,9 +52,9 @@ pub struct LegalOps {
     pub ctz: bool,
     /// Float to integer conversions saturate; NaN gives 0.
     pub saturating_casts: bool,
-    /// f32 division and square root are correctly rounded.
+    /// Division and square root are correctly rounded.
     pub exact_division: bool,
-    /// f32 fma rounds once.
+    /// fma rounds once.
     pub exact_fma: bool,
     /// Minimum and maximum order zeros and ignore one NaN.
     pub ordered_min_max: bool,
@@ -85,6 +89,7 @@ pub fn legalize(f: &mut MpirFn, types: &mut TypeCtx, legal: &LegalOps) -> bool {
         _ => !legal.bfloat16,
     };
     let mut changed = legalize_float16(f, types, &lacks, legal.float64);
+    changed |= wide_floats::lower_wide_floats(f, legal);
     if !legal.exact_rem {
         changed |= lower_float_rem(f);
     }
@@ -97,16 +102,26 @@ pub fn legalize(f: &mut MpirFn, types: &mut TypeCtx, legal: &LegalOps) -> bool {
 
 /// Replaces single ops by straight-line code. Allowed inexactness keeps the native op.
 pub fn legalize_ops(f: &mut MpirFn, legal: &LegalOps) -> bool {
+    rewrite_ops(f, may_need_work, |s, op, ty, args| expand(s, legal, op, ty, args))
+}
+
+/// Replaces the instructions for which `expand` writes others; it is asked about those with
+/// `wanted` ops that have operands and a result.
+fn rewrite_ops(
+    f: &mut MpirFn,
+    wanted: impl Fn(Op) -> bool,
+    mut expand: impl FnMut(&mut Seq, Op, TypeId, &[Value]) -> Option<Value>,
+) -> bool {
     let mut map: FxHashMap<Value, Value> = FxHashMap::default();
     for b in f.block_ids() {
-        if !f.block(b).insts.iter().any(|&i| may_need_work(f.inst(i).op)) {
+        if !f.block(b).insts.iter().any(|&i| wanted(f.inst(i).op)) {
             continue;
         }
         let old = std::mem::take(&mut f.block_mut(b).insts);
         let mut out = Vec::with_capacity(old.len());
         for i in old {
             let data = *f.inst(i);
-            let args: Vec<Value> = match may_need_work(data.op) {
+            let args: Vec<Value> = match wanted(data.op) {
                 true => f.args(i).to_vec(),
                 false => Vec::new(),
             };
@@ -114,7 +129,7 @@ pub fn legalize_ops(f: &mut MpirFn, legal: &LegalOps) -> bool {
                 Some(_) if !args.is_empty() => {
                     let span = data.span;
                     let mut s = Seq { f, out: &mut out, span, flags: data.flags };
-                    expand(&mut s, legal, data.op, data.ty, &args)
+                    expand(&mut s, data.op, data.ty, &args)
                 }
                 _ => None,
             };
@@ -155,19 +170,12 @@ fn may_need_work(op: Op) -> bool {
             | Op::Cast
             | Op::FDiv
             | Op::FSqrt
-            | Op::FFma
             | Op::FMin
             | Op::FMax
     )
 }
 
-fn expand(
-    s: &mut Seq,
-    legal: &LegalOps,
-    op: Op,
-    ty: magpie_types::TypeId,
-    args: &[Value],
-) -> Option<Value> {
+fn expand(s: &mut Seq, legal: &LegalOps, op: Op, ty: TypeId, args: &[Value]) -> Option<Value> {
     let to = PrimType::from_id(ty)?;
     let first = *args.first()?;
     let second = args.get(1).copied().unwrap_or(first);
@@ -189,13 +197,6 @@ fn expand(
                 }
                 _ => None,
             }
-        }
-        Op::FFma if to == PrimType::F32 && !legal.exact_fma && legal.float64 => {
-            let free = Flags::CONTRACT.union(Flags::AFN);
-            if s.flags.intersect(free) != Flags::NONE {
-                return None;
-            }
-            Some(float_ops::fma_by_f64(s, first, second, *args.get(2)?))
         }
         Op::FMin | Op::FMax if !legal.ordered_min_max => {
             if s.flags.contains(Flags::NNAN) && s.flags.contains(Flags::NSZ) {

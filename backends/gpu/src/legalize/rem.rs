@@ -1,40 +1,15 @@
 //! Exact float remainder (C `fmod`) for any quotient, in integer code: the dividend's significand
 //! is reduced a few bits at a time, so that nothing is ever rounded.
 
+use super::format::{F32, F64, Format, take_apart};
 use super::seq::Seq;
 use magpie_mpir::{Block, Inst, MpirFn, Op, Terminator, Value};
 use magpie_types::{PrimType, fixed};
 use rustc_hash::FxHashMap;
 
-/// The shape of a float format.
-struct Format {
-    float: PrimType,
-    int: PrimType,
-    /// Bits of the fraction field.
-    fraction: u32,
-    /// Quotient bits a round: what the integer type has above a significand.
-    step: u64,
-}
-
-const F32: Format = Format { float: PrimType::F32, int: PrimType::U32, fraction: 23, step: 8 };
-const F64: Format = Format { float: PrimType::F64, int: PrimType::U64, fraction: 52, step: 11 };
-
-impl Format {
-    fn sign(&self) -> u64 {
-        1 << (self.int.bit_width() - 1)
-    }
-
-    fn hidden(&self) -> u64 {
-        1 << self.fraction
-    }
-
-    fn infinity(&self) -> u64 {
-        (self.sign() - 1) & !(self.hidden() - 1)
-    }
-
-    fn quiet_nan(&self) -> u64 {
-        self.infinity() | self.hidden() >> 1
-    }
+/// Quotient bits a round: what the integer type has above a significand.
+fn step(format: &Format) -> u32 {
+    format.width() - 1 - format.fraction
 }
 
 /// Replaces every `f.rem` on f32 and f64 by a loop. Each splits its block.
@@ -87,7 +62,7 @@ fn lower(f: &mut MpirFn, b: Block, at: usize) -> (Value, Block) {
 
     let mut out = Vec::new();
     let mut s = Seq { f, out: &mut out, span, flags: magpie_mpir::Flags::NONE };
-    let step = s.u32(format.step as u32);
+    let step = s.u32(step(&format));
     let step = s.same(Op::IUmin, &[lv, step]);
     let amount = s.cast(step, format.int);
     let shifted = s.same(Op::IShl, &[mv, amount]);
@@ -132,22 +107,6 @@ struct Start {
     /// The dividend is smaller than the divisor.
     small: Value,
     invalid: Value,
-}
-
-fn take_apart(s: &mut Seq, format: &Format, magnitude: Value) -> (Value, Value) {
-    let exponent = s.lshr(magnitude, format.fraction);
-    let fraction = s.mask(magnitude, format.hidden() - 1);
-    let subnormal = s.is(exponent, 0);
-    let hidden = s.like(fraction, format.hidden());
-    let normal = s.or(fraction, hidden);
-    let zeros = s.same(Op::IClz, &[fraction]);
-    let surplus = format.int.bit_width() as i64 - 1 - format.fraction as i64;
-    let shift = s.plus(zeros, -surplus);
-    let amount = s.mask(shift, format.int.bit_width() as u64 - 1);
-    let shifted = s.same(Op::IShl, &[fraction, amount]);
-    let one = s.like(shift, 1);
-    let low = s.sub(one, shift);
-    (s.select(subnormal, shifted, normal), s.select(subnormal, low, exponent))
 }
 
 fn prepare(s: &mut Seq, format: &Format, a: Value, d: Value) -> Start {

@@ -78,6 +78,11 @@ impl Seq<'_> {
         self.f.const_bits(fixed::F32, v.to_bits() as u64)
     }
 
+    /// A `bool` constant.
+    pub(super) fn truth(&mut self, v: bool) -> Value {
+        self.f.const_bool(v)
+    }
+
     pub(super) fn add(&mut self, a: Value, b: Value) -> Value {
         self.same(Op::IAdd, &[a, b])
     }
