@@ -358,25 +358,41 @@ impl<'m> Dump<'m> {
         let _ = writeln!(self.out, "  {result:?} unsafe={} {op}", instr.in_unsafe);
     }
 
-    /// The two forms of `enum.new` are the same for the built-in enums; the keys of the one by
-    /// number mean nothing.
+    /// The two forms of `enum.new` are the same for enums that are built in or of the module; the
+    /// keys of the one by number mean nothing.
     fn enum_new(&self, type_args: Slice<TypeArg>, args: Slice<Arg>) -> String {
+        let by_name = |name: &str, keys: &[&str]| {
+            let mut args: Vec<_> = self.ast[args]
+                .iter()
+                .zip(keys)
+                .map(|(arg, key)| match arg.kind {
+                    ArgKind::Value(value) => format!("{key}={}", self.value(value)),
+                    _ => format!("{key}={:?}", arg.kind),
+                })
+                .collect();
+            args.sort();
+            format!("enum.new {:?} {args:?}", [name])
+        };
         if let [TypeArg::Type(ty), TypeArg::Int(index)] = self.ast[type_args] {
-            let variant = match (self.ty(ty.id).as_str(), index) {
-                ("None TOption[]", 0) => Some(("None", "")),
-                ("None TOption[]", 1) => Some(("Some", "v")),
-                ("None TResult[]", 0) => Some(("Ok", "v")),
-                ("None TResult[]", 1) => Some(("Err", "e")),
-                _ => None,
-            };
-            if let (Some((name, key)), [arg]) = (variant, &self.ast[args])
-                && let ArgKind::Value(value) = arg.kind
-            {
-                let arg = format!("{key}={}", self.value(value));
-                return format!("enum.new {:?} {:?}", [name], [arg]);
+            match (self.ty(ty.id).as_str(), index) {
+                ("None TOption[]", 0) => return by_name("None", &[]),
+                ("None TOption[]", 1) => return by_name("Some", &["v"]),
+                ("None TResult[]", 0) => return by_name("Ok", &["v"]),
+                ("None TResult[]", 1) => return by_name("Err", &["e"]),
+                _ => {}
             }
-            if let Some((name, _)) = variant {
-                return format!("enum.new {:?} {}", [name], self.args(args, true));
+            let path = self.ast[ty.id].path;
+            let variants = self.ast.decls.iter().find_map(|decl| match &decl.kind {
+                DeclKind::Type(TypeDecl { name, kind: TypeDeclKind::Enum(variants), .. }) => {
+                    (name.symbol == path).then_some(*variants)
+                }
+                _ => None,
+            });
+            let variant = variants.and_then(|v| self.ast[v].get(index as usize));
+            if let Some(variant) = variant {
+                let fields = self.ast[variant.fields].iter();
+                let keys: Vec<&str> = fields.map(|field| self.name(field.name.symbol)).collect();
+                return by_name(self.name(variant.name.symbol), &keys);
             }
         }
         format!("enum.new {} {}", self.type_args(type_args), self.args(args, true))
