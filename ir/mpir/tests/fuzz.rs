@@ -21,7 +21,9 @@ fn corpus() -> Vec<String> {
         }
     }
     let mut out = Vec::new();
-    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests/mpir"), &mut out);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests");
+    walk(&root.join("mpir"), &mut out);
+    walk(&root.join("passes"), &mut out);
     assert!(!out.is_empty(), "the file tests are the corpus");
     out
 }
