@@ -214,7 +214,9 @@ fn broken_structure() {
         (LOW, "%1: rawptr<u8> = typeinfo.addr type=Str object=1\n ret", "no description"),
         (LOW, "%1: rawptr<u8> = fn.addr fn=@inc\n ret", "no lowered host function"),
         ("lowhost fn @t(%p: m.TPair)", "ret", "has no aggregates"),
-        ("fn @t(%p: i128)", "ret", "128 bits"),
+        ("fn @t(%p: i128)", "ret", "`i128` is not supported"),
+        ("fn @t(%p: vec<f32, 4>)", "ret", "type of device code"),
+        ("gpu fn @t(%p: unit)", "ret", "parameter 0 has type `unit`"),
         ("gpu fn @t() -> i32", "ret i32 1", "a kernel returns `unit`"),
         ("gpu fn @t() workgroup(64, 0, 1)", "ret", "workgroup size is at least 1"),
     ];

@@ -137,6 +137,9 @@ impl Verifier<'_> {
 
     /// Whether a phi or a `select` may choose between values of the type.
     pub(super) fn may_be_merged(&self, ty: TypeId) -> Check {
+        if ty == fixed::UNIT {
+            return Err(Fault::ill_typed("`unit` has one value: there is nothing to choose"));
+        }
         let names_memory = self.f.domain == Domain::Device && self.names_device_memory(ty);
         if names_memory && self.stage == Stage::Core {
             return Err(Fault::ill_typed("values that name memory are not merged"));

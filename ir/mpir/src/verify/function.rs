@@ -34,6 +34,11 @@ impl Verifier<'_> {
             if !matches {
                 self.head_fault(format!("parameter {n} is not the value {v:?}"));
             }
+            // Such a parameter has no place in an argument block or a register.
+            let is_machine = f.domain == Domain::LowHost || f.is_kernel();
+            if ty == fixed::UNIT && is_machine && self.stage == Stage::Core {
+                self.head_fault(format!("parameter {n} has type `unit`"));
+            }
         }
         let Some(meta) = &f.gpu_meta else { return };
         if f.domain != Domain::Device {
@@ -120,12 +125,12 @@ impl Verifier<'_> {
             return Ok(());
         }
         let name = || print_type(types, ty);
-        let wide = |p: PrimType| p.bit_width() > 64;
+        let wide = |p: PrimType| p.bit_width() > 64 || p == PrimType::U1;
         match (self.f.domain, types.kind(ty)) {
             (Domain::Device, _) if self.is_device_value(ty) => Ok(()),
             (Domain::Device, _) => Err(format!("`{}` is no type of device code", name())),
             (_, TypeKind::Prim(p) | TypeKind::Vec(p, _)) if wide(p) => {
-                Err(format!("`{}` is not supported: its scalars have 128 bits", name()))
+                Err(format!("`{}` is not supported", name()))
             }
             (_, TypeKind::Vec(..) | TypeKind::SharedArray(..) | TypeKind::LocalArray(..)) => {
                 Err(format!("`{}` is a type of device code", name()))

@@ -14,17 +14,18 @@
 //!    its origin. There are as many names and places of parameters as parameters.
 //! 4. Constants: `Bits` for scalars of at most 64 bits (no bits above the width) and value enums,
 //!    `Unit` for `unit`, `Str` for `Str` and `rawptr<u8>`, `Zero` for any other type.
-//! 5. Kernels belong to [`Domain::Device`], return `unit`, have a workgroup size of at least 1 in
-//!    each dimension.
+//! 5. Kernels belong to [`Domain::Device`](crate::Domain::Device), return `unit`, have a workgroup
+//!    size of at least 1 in each dimension. At [`Stage::Core`] neither they nor lowered host
+//!    functions have parameters of type `unit`.
 //! 6. At [`Stage::Core`] the values of device code have device types: scalars of at most 64 bits,
 //!    vectors of them, value structs of such, buffers and arrays of such. Host code has no vectors,
-//!    device arrays or scalars of 128 bits, lowered host code no aggregates.
+//!    device arrays, `u1` or scalars of 128 bits, lowered host code no aggregates.
 //!
 //! **Control flow** (`control.rs`):
 //! 7. There is a block; the first has no predecessors. Targets exist. Every block lists its phis
 //!    first, and no instruction stands in two places.
 //! 8. A phi has exactly one arm per predecessor block, unreachable ones included, of the phi's type.
-//!    Phis, `select` and stores never handle values that name device memory, nor views in host
+//!    Neither a phi nor a `select` handles `unit`, values that name device memory, or views in host
 //!    code.
 //! 9. `ret` gives a value exactly when the result type is not `unit`, of that type. `cbr` tests a
 //!    `bool`; `switch` an integer of at most 64 bits or a `bool`, with distinct cases that fit.

@@ -5,7 +5,7 @@ use super::{Check, Fault, Stage};
 use crate::ownership::{is_derived_param, is_view, operand_params};
 use crate::{Domain, MpirFn, Op};
 use magpie_types::abi::{AbiReturn, AbiType, RtFn};
-use magpie_types::{Category, OpaqueKind, PrimType, RefMode, SigDef, TypeId, TypeKind, fixed};
+use magpie_types::{Category, OpaqueKind, RefMode, SigDef, TypeId, TypeKind, fixed};
 
 impl InstCheck<'_, '_> {
     /// Whether a value of type `arg` may be given for a parameter of type `param`: the same type,
@@ -244,12 +244,6 @@ impl InstCheck<'_, '_> {
             match self.types().kind(param) {
                 TypeKind::Buffer(_) => self.same(n, self.seen_through(self.ty(n)), param)?,
                 _ => self.same(n, self.ty(n), param)?,
-            }
-            // What has no place in the argument block is refused with the rules of the language.
-            let prim = self.types().prim(param);
-            let stage = self.v.stage;
-            if prim == Some(PrimType::Unit) && stage == Stage::Core {
-                return Err(self.wrong_operand(n, param, "a value"));
             }
         }
         let ok = match self.data.op {

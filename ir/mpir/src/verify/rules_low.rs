@@ -135,6 +135,10 @@ impl InstCheck<'_, '_> {
         let Some(first) = self.args().first() else {
             return Err(Fault::ill_typed("it has no operands, expected an address"));
         };
-        self.address(0, self.v.f.ty(*first))
+        self.address(0, self.v.f.ty(*first))?;
+        match (1..self.args().len()).find(|&n| self.ty(n) == fixed::UNIT) {
+            Some(n) => Err(self.wrong_operand(n, fixed::UNIT, "a value")),
+            None => Ok(()),
+        }
     }
 }

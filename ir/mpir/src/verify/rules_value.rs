@@ -65,9 +65,6 @@ impl InstCheck<'_, '_> {
         if self.v.f.domain == Domain::Host && !self.types().is_copy(a) {
             return Err(self.wrong_operand(1, a, "a type whose values are copied"));
         }
-        if a == fixed::UNIT {
-            return Err(self.wrong_operand(1, a, "a type with several values"));
-        }
         self.result_is(a)
     }
 
