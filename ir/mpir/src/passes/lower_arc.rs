@@ -250,9 +250,7 @@ impl Ends {
             new.extend_from_slice(&old[copied..]);
             f.block_mut(b).insts = new;
         }
-        for ((from, to), values) in self.on_edges {
-            split_edge(f, from, to, &values);
-        }
+        split_edges(f, &self.on_edges);
     }
 }
 
@@ -260,18 +258,31 @@ fn release(f: &mut MpirFn, v: Value, span: Span) -> Inst {
     f.make_inst(Op::Release, Flags::NONE, fixed::UNIT, &[v], 0, span)
 }
 
-/// Puts a block with the releases on the edge.
-fn split_edge(f: &mut MpirFn, from: Block, to: Block, values: &[Value]) {
-    let span = f.block(from).term_span;
-    let between = f.add_block();
-    let insts = values.iter().map(|&v| release(f, v, span)).collect();
-    let block = f.block_mut(between);
-    block.insts = insts;
-    block.term = Terminator::Br(to);
-    block.term_span = span;
-    f.block_mut(from).term.map_targets(|t| if t == to { between } else { t });
-    let phis: Vec<Inst> = f.phis(to).collect();
-    for phi in phis {
-        f.map_phi_blocks(phi, |b| if b == from { between } else { b });
+/// Puts a block with releases on each of the edges. Branches and phis are renamed once for all
+/// edges that leave or enter a block.
+fn split_edges(f: &mut MpirFn, releases: &BTreeMap<(Block, Block), Vec<Value>>) {
+    let mut edges: Vec<(Block, Block, Block)> = Vec::new();
+    for (&(from, to), values) in releases {
+        let span = f.block(from).term_span;
+        let between = f.add_block();
+        let insts = values.iter().map(|&v| release(f, v, span)).collect();
+        let block = f.block_mut(between);
+        block.insts = insts;
+        block.term = Terminator::Br(to);
+        block.term_span = span;
+        edges.push((from, to, between));
+    }
+    for leaving in edges.chunk_by(|a, b| a.0 == b.0) {
+        let between = |t: Block| leaving.binary_search_by_key(&t, |edge| edge.1);
+        let term = &mut f.block_mut(leaving[0].0).term;
+        term.map_targets(|t| between(t).map_or(t, |n| leaving[n].2));
+    }
+    edges.sort_unstable_by_key(|&(from, to, _)| (to, from));
+    for entering in edges.chunk_by(|a, b| a.1 == b.1) {
+        let between = |b: Block| entering.binary_search_by_key(&b, |edge| edge.0);
+        let phis: Vec<Inst> = f.phis(entering[0].1).collect();
+        for phi in phis {
+            f.map_phi_blocks(phi, |b| between(b).map_or(b, |n| entering[n].2));
+        }
     }
 }

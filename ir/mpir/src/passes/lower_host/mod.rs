@@ -213,11 +213,14 @@ impl FnLowering<'_, '_, '_> {
         let cfg = Cfg::new(old);
         let mut blocks = vec![Block(0); old.blocks.len()];
         let mut phis: FxHashMap<Inst, Vec<Variable>> = FxHashMap::default();
+        // The phis that read a value at the end of a block.
+        let mut readers: Vec<Vec<(Inst, Value)>> = vec![Vec::new(); old.blocks.len()];
         for &b in cfg.rpo() {
             blocks[b.index()] = self.b.create_block();
             for i in old.phis(b) {
                 let low = self.l.low_types(old.inst(i).ty);
                 phis.insert(i, low.into_iter().map(|ty| self.b.declare(ty)).collect());
+                old.phi_arms(i).for_each(|(pred, v)| readers[pred.index()].push((i, v)));
             }
         }
         for &b in cfg.rpo() {
@@ -234,13 +237,10 @@ impl FnLowering<'_, '_, '_> {
                     None => self.inst(i),
                 }
             }
-            for &next in cfg.succs(b) {
-                for i in old.phis(next) {
-                    let Some(v) = old.phi_value(i, b) else { continue };
-                    let leaves = self.get(v);
-                    for (&var, &leaf) in phis[&i].iter().zip(leaves.iter()) {
-                        self.b.write(var, leaf);
-                    }
+            for &(phi, v) in &readers[b.index()] {
+                let leaves = self.get(v);
+                for (&var, &leaf) in phis[&phi].iter().zip(leaves.iter()) {
+                    self.b.write(var, leaf);
                 }
             }
             self.set_span(old.block(b).term_span);
