@@ -102,9 +102,8 @@ fn new(session: &mut Session, output: Output, path: &std::path::Path) -> Result<
 }
 
 fn build(session: &mut Session, output: Output, emit: &[String]) -> Result<Done, Stop> {
-    magpie_driver::build(session, emit)?;
-    for path in &session.artifacts {
-        output.answer(&format!("{path}\n"));
+    for path in magpie_driver::build(session, emit)? {
+        output.answer(&format!("{}\n", path.display()));
     }
     Ok(Done::Silent)
 }

@@ -25,11 +25,15 @@ fn main() -> ExitCode {
 
 /// Help and version go to standard output; everything else is wrong usage.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    let text = Output { form: args::OutputForm::Text, color: ColorChoice::Auto };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let form = args::OutputForm::Text;
-            Output { form, color: ColorChoice::Auto }.answer(&error.render().to_string());
+            text.answer(&error.render().to_string());
             return 0;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            text.message(&error.render().to_string());
+            return Stop::Usage.exit_code();
         }
         _ => {}
     }

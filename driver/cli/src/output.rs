@@ -83,6 +83,13 @@ impl Output {
             write_to(io::stdout().lock(), text);
         }
     }
+
+    /// Writes a message for people.
+    pub(crate) fn message(self, text: &str) {
+        if self.form == OutputForm::Text {
+            write_to(io::stderr().lock(), text);
+        }
+    }
 }
 
 /// Writes everything. Ends the process quietly when the reader is gone.

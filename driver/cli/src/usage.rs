@@ -1,8 +1,9 @@
 //! Wrong command lines as diagnostics.
 
-use crate::args::OutputForm;
+use crate::args::{CommandLine, OutputForm};
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
-use magpie_diag::{Code, Diagnostic, SourceMap, Span};
+use magpie_diag::{Code, Diagnostic, SourceMap, Span, closest};
 use std::ffi::OsString;
 
 /// What clap says about a command line, at the argument it is about. The command line becomes a
@@ -22,12 +23,24 @@ pub(crate) fn diagnostic(
     let message = head.strip_prefix("error: ").unwrap_or(&head).to_string();
     let tips: Vec<&str> = lines.filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
     let help = match tips[..] {
-        [] => "magpie --help lists the commands, magpie COMMAND --help its arguments".to_string(),
+        [] => nearest_command(error).unwrap_or_else(|| {
+            "magpie --help lists the commands, magpie COMMAND --help its arguments".to_string()
+        }),
         _ => tips.join("; "),
     };
     let (start, end) = place(error, &line);
     let file = sources.add("<command line>", line);
     Diagnostic::new(Code::MPL0006, Span::new(file, start, end), message).with_help(help)
+}
+
+/// The command that was meant; clap finds none for short words with letters swapped.
+fn nearest_command(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(word) = error.get(ContextKind::InvalidSubcommand)? else {
+        return None;
+    };
+    let command = CommandLine::command();
+    let names = command.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name());
+    closest(word, names).map(|name| format!("did you mean `{name}`?"))
 }
 
 /// The bytes of the argument that the error is about; the end of the line when one is missing.
@@ -42,7 +55,13 @@ fn place(error: &clap::Error, line: &str) -> (u32, u32) {
         let Some(ContextValue::String(text)) = error.get(kind) else { return None };
         // Flags are named with what they take: `--max-errors <N>`.
         let word = text.split(' ').next().filter(|word| !word.is_empty())?;
-        let at = line.find(&format!(" {word}"))? + 1;
+        let is_edge = |c: Option<char>| c.is_none_or(|c| matches!(c, ' ' | ',' | '='));
+        let stands_alone = |at: usize| {
+            let (before, rest) = line.split_at(at);
+            let after = rest.get(word.len()..).unwrap_or_default();
+            is_edge(before.chars().next_back()) && is_edge(after.chars().next())
+        };
+        let at = line.match_indices(word).map(|(at, _)| at).find(|&at| stands_alone(at))?;
         Some((at as u32, (at + word.len()) as u32))
     });
     let end = line.trim_end().len() as u32;
@@ -67,7 +86,6 @@ pub(crate) fn output_form(arguments: &[OsString]) -> OutputForm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::CommandLine;
     use clap::Parser;
     use magpie_diag::render;
 
@@ -84,7 +102,8 @@ mod tests {
         let unknown = text("magpie -v rnu a.mp");
         let head = "<command line>:1:11: error[MPL0006]: unrecognized subcommand 'rnu'\n";
         assert!(unknown.starts_with(head), "{unknown}");
-        assert!(unknown.contains("help: a similar subcommand exists: 'run'\n"), "{unknown}");
+        assert!(unknown.contains("help: did you mean `run`?\n"), "{unknown}");
+        assert!(text("magpie explian").contains("help: a similar subcommand exists: 'explain'\n"));
         for (line, column, word) in [
             ("magpie run --devcie cpu", 12, "--device"),
             ("magpie run --device gpus", 21, "vulkan"),
@@ -93,7 +112,7 @@ mod tests {
             ("magpie --output xml check", 17, "jsonl"),
             ("magpie explain", 15, "CODE"),
             ("magpie build --blobs spv,x", 26, "wgsl"),
-            ("magpie fmt --check=yes", 12, "yes"),
+            ("magpie fmt --check=yes", 20, "yes"),
         ] {
             let text = text(line);
             assert!(text.starts_with(&format!("<command line>:1:{column}: ")), "{line}: {text}");

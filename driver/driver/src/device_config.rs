@@ -22,9 +22,11 @@ pub(crate) fn device_config(
     is_test: bool,
 ) -> DeviceConfig {
     let fallback = options.gpu_fallback.or(keys.fallback);
-    let announces_cpu = fallback.is_none() && !has_manifest && options.command == "run";
+    let device = options.device.unwrap_or_default();
+    let is_free = fallback.is_none() && device == DeviceChoice::Auto;
+    let announces_cpu = is_free && !has_manifest && options.command == "run";
     let runtime = GpuConfig {
-        device: options.device.unwrap_or_default(),
+        device,
         backend: keys.backend,
         device_index: keys.device_index.flatten(),
         cpu_fallback: announces_cpu || fallback == Some(Fallback::Cpu),
@@ -66,6 +68,9 @@ mod tests {
         assert_eq!(config("run", cpu, none, true), (true, false));
         assert_eq!(config("run", none, cpu, true), (false, false));
         assert_eq!(config("run", None, cpu, true), (true, false));
+        let named = Options { device: Some(DeviceChoice::Gpu), ..Options::new("run") };
+        let config = device_config(&named, &GpuKeys::default(), false, false);
+        assert_eq!((config.runtime.cpu_fallback, config.announces_cpu), (false, false));
     }
 
     #[test]

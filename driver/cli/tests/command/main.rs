@@ -1,0 +1,8 @@
+//! The command as its users call it: every command's way to success and its ways to fail.
+
+mod artifacts;
+mod diagnostics;
+mod programs;
+mod projects;
+mod support;
+mod usage;
