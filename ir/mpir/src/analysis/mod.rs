@@ -1,6 +1,7 @@
 //! Facts about functions. An analysis is computed from a function as it stands; a change of the
 //! function makes it stale. Tables are indexed by id, and `compute` reuses their memory.
 
+mod affine;
 mod call_graph;
 mod cfg;
 mod dominators;
@@ -14,6 +15,7 @@ mod ranges;
 mod uniformity;
 mod uses;
 
+pub use affine::{Affine, AffineForms, Term, Variable};
 pub use call_graph::CallGraph;
 pub use cfg::Cfg;
 pub use dominators::{Dominators, PostDominators};

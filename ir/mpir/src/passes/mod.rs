@@ -5,6 +5,7 @@
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership.
 
 mod bounds;
+mod by_name;
 mod context;
 mod dce;
 mod elide_bounds_checks;
@@ -21,11 +22,13 @@ mod lower_structs;
 mod lower_vectors;
 mod parts;
 mod pipeline;
+mod preconditions;
 mod replacements;
 mod sccp;
 mod simplify_cfg;
 mod unroll;
 
+pub use by_name::run_named_pass;
 pub use context::PassContext;
 pub use dce::dce;
 pub use elide_bounds_checks::elide_bounds_checks;
@@ -42,5 +45,6 @@ pub use lower_structs::lower_structs;
 pub use lower_vectors::lower_vectors;
 pub use sccp::sccp;
 pub use pipeline::Pipeline;
+pub use preconditions::{Unchecked, preconditions};
 pub use simplify_cfg::simplify_cfg;
 pub use unroll::unroll;

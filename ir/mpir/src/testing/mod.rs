@@ -13,6 +13,7 @@
 
 mod control;
 mod device_fn;
+mod graph;
 mod kernel;
 mod memory;
 pub mod ops;
@@ -22,6 +23,7 @@ mod scalar;
 use crate::{FnId, Module, Op};
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
 
+pub use graph::{GraphShape, any_graph, random_graph_kernel, reducible_graph};
 pub use kernel::random_kernel;
 pub use rng::Rng;
 

@@ -1,0 +1,101 @@
+//! Passes by name, for tests and tools.
+
+use super::*;
+use crate::analysis::LaunchFacts;
+use crate::{Module, MpirFn};
+use magpie_types::TypeCtx;
+
+/// What a name stands for.
+#[derive(Clone, Copy)]
+enum Pass {
+    OfFn(fn(&mut MpirFn, &TypeCtx, &mut PassContext) -> bool),
+    OfModule(fn(&mut Module) -> Result<(), String>),
+}
+
+const PASSES: &[(&str, Pass)] = &[
+    ("dce", Pass::OfFn(|f, _, ctx| dce(f, ctx))),
+    (
+        "elide_bounds_checks",
+        Pass::OfFn(|f, types, ctx| elide_bounds_checks(f, types, LaunchFacts::of(f), ctx)),
+    ),
+    ("fold", Pass::OfFn(fold)),
+    ("gvn", Pass::OfFn(gvn)),
+    ("if_convert", Pass::OfFn(|f, _, ctx| if_convert(f, ctx))),
+    ("inline_calls", Pass::OfModule(inline)),
+    ("insert_preheaders", Pass::OfFn(|f, _, ctx| insert_preheaders(f, ctx))),
+    ("licm", Pass::OfFn(licm)),
+    (
+        "lower_arc",
+        Pass::OfModule(|m| {
+            lower_arc(m);
+            Ok(())
+        }),
+    ),
+    (
+        "lower_bounds_checks",
+        Pass::OfFn(|f, types, ctx| lower_bounds_checks(f, types, IndexWidth::Bits32, ctx)),
+    ),
+    (
+        "lower_bounds_checks_64",
+        Pass::OfFn(|f, types, ctx| lower_bounds_checks(f, types, IndexWidth::Bits64, ctx)),
+    ),
+    (
+        "lower_host",
+        Pass::OfModule(|m| {
+            // There is no source text here: bytes stand for lines.
+            lower_host(m, &|at| at.is_some().then(|| format!("{}:{}", at.file.0, at.start)));
+            Ok(())
+        }),
+    ),
+    ("lower_structs", Pass::OfFn(lower_structs)),
+    ("lower_vectors", Pass::OfFn(lower_vectors)),
+    ("optimize", Pass::OfModule(optimize)),
+    ("sccp", Pass::OfFn(|f, _, ctx| sccp(f, ctx))),
+    ("simplify_cfg", Pass::OfFn(|f, _, ctx| simplify_cfg(f, ctx))),
+    ("unroll", Pass::OfFn(|f, _, ctx| unroll(f, ctx))),
+];
+
+/// Runs the pass of a name over a module: over each function, when it is a pass over functions.
+/// Whatever no block lists any more is dropped.
+///
+/// # Errors
+/// The name is unknown, or the pass reports a fault of the module.
+pub fn run_named_pass(module: &mut Module, name: &str) -> Result<(), String> {
+    let Some(&(_, pass)) = PASSES.iter().find(|p| p.0 == name) else {
+        let names: Vec<&str> = PASSES.iter().map(|p| p.0).collect();
+        return Err(format!("there is no pass `{name}`; there are {}", names.join(", ")));
+    };
+    match pass {
+        Pass::OfModule(run) => run(module)?,
+        Pass::OfFn(run) => {
+            let mut ctx = PassContext::new();
+            let Module { types, fns, .. } = module;
+            for f in fns {
+                run(f, types, &mut ctx);
+            }
+        }
+    }
+    module.fns.iter_mut().for_each(|f| f.compact(|_| true));
+    Ok(())
+}
+
+fn inline(module: &mut Module) -> Result<(), String> {
+    let mut faults = Vec::new();
+    inline_calls(module, &mut faults);
+    match faults.first() {
+        Some(fault) => Err(fault.message.clone()),
+        None => Ok(()),
+    }
+}
+
+fn optimize(module: &mut Module) -> Result<(), String> {
+    let mut pipeline = Pipeline::new();
+    for id in module.fn_ids() {
+        match module.func(id).domain {
+            crate::Domain::Device => pipeline.optimize_device(module, id),
+            crate::Domain::LowHost => pipeline.optimize_host(module, id),
+            crate::Domain::Host => {}
+        }
+    }
+    Ok(())
+}
