@@ -54,17 +54,14 @@ pub(crate) unsafe fn free(host: NonNull<u8>, size: u64) {
 
 /// The address of `offset` when `bytes` bytes from there lie in memory that the host reaches.
 fn range(backend: &'static str, at: &DeviceMemory, offset: u64, bytes: u64) -> GpuResult<*mut u8> {
-    match (at.host, offset.checked_add(bytes)) {
-        // SAFETY: the offset is inside the allocation, as just checked.
-        (Some(host), Some(end)) if end <= at.size => {
-            Ok(unsafe { host.as_ptr().add(offset as usize) })
-        }
-        _ => {
-            let size = at.size;
-            let message = format!("{bytes} bytes at {offset} leave memory of {size} bytes");
-            Err(GpuError::new(ErrorKind::BufferError, backend, message))
-        }
-    }
+    let end = offset.checked_add(bytes).filter(|&end| end <= at.size);
+    let (Some(host), Some(_)) = (at.host, end) else {
+        let size = at.size;
+        let message = format!("{bytes} bytes at {offset} leave memory of {size} bytes");
+        return Err(GpuError::new(ErrorKind::BufferError, backend, message));
+    };
+    // SAFETY: the offset is inside the memory, as just checked.
+    Ok(unsafe { host.as_ptr().add(offset as usize) })
 }
 
 /// Copies `src` in. No queued work may be using the memory.

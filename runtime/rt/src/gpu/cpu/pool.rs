@@ -2,8 +2,9 @@
 //!
 //! One job runs at a time. Its workgroups are claimed in chunks from a shared counter by the
 //! calling thread and by as many of the waiting threads as wake up in time, so a short job never
-//! waits for a sleeper and a long one is balanced. A run allocates nothing, except when it needs
-//! more scratch memory than any run before it.
+//! waits for a sleeper and a long one is balanced. The caller wakes one thread and each that wakes
+//! up wakes two more while there is work, so a short job does not pay for all of them. A run
+//! allocates nothing, except when it needs more scratch memory than any run before it.
 
 use crate::gpu::error::{ErrorKind, GpuError, GpuResult};
 use crate::gpu::host_memory;
@@ -97,6 +98,8 @@ fn worker(control: &Control, lane: usize) {
         };
         state.active += 1;
         drop(state);
+        control.start.notify_one();
+        control.start.notify_one();
         control.work(&shared, lane);
         state = control.state();
         state.active -= 1;
@@ -203,13 +206,12 @@ impl Pool {
         };
         let control = &*self.control;
         control.next.store(0, Ordering::Relaxed);
-        let helpers = (job.groups.div_ceil(shared.chunk) - 1).min(lanes - 1);
-        if helpers == 0 {
+        if lanes == 1 || job.groups <= shared.chunk {
             control.work(&shared, 0);
             return Ok(());
         }
         control.state().job = Some(shared);
-        (0..helpers).for_each(|_| control.start.notify_one());
+        control.start.notify_one();
         control.work(&shared, 0);
         let mut state = control.state();
         state.job = None;

@@ -8,6 +8,7 @@ use crate::gpu::error::{ErrorKind, GpuError, GpuResult};
 use ash::vk;
 use std::ffi::CStr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Device functions that this driver calls. The bindings panic when a missing one is called, so
 /// their presence is checked when the device is opened.
@@ -66,6 +67,21 @@ const NEEDED: &[&CStr] = &[
     c"vkDestroyDevice",
 ];
 
+/// Checks the functions of a new device. A device without them is left alone, since it may lack the
+/// one that destroys it.
+fn check_functions(instance: &Instance, adapter: &Adapter, device: &ash::Device) -> GpuResult<()> {
+    let get = instance.raw().fp_v1_0().get_device_proc_addr;
+    for name in NEEDED {
+        // SAFETY: the device is valid and the name is a C string.
+        if unsafe { get(device.handle(), name.as_ptr()) }.is_none() {
+            let (name, label) = (name.to_string_lossy(), adapter.properties.label());
+            let message = format!("the driver of {label} lacks the function {name}");
+            return Err(error(ErrorKind::BackendUnavailable, message));
+        }
+    }
+    Ok(())
+}
+
 /// An opened device. Everything made from it must be gone before it is dropped.
 pub(super) struct Core {
     pub(super) device: ash::Device,
@@ -109,6 +125,7 @@ impl Core {
             unsafe { instance.raw().create_device(adapter.physical, &info, None) }
         });
         let device = device.map_err(|code| adapter.failure(code, "cannot open the device"))?;
+        check_functions(instance, adapter, &device)?;
         let mut core = Core {
             device,
             push: None,
@@ -116,26 +133,12 @@ impl Core {
             adapter: adapter.clone(),
             instance: Arc::clone(instance),
         };
-        core.check_functions()?;
         core.timeline = core.new_timeline()?;
         if pushes {
             let functions = ash::khr::push_descriptor::Device::new(instance.raw(), &core.device);
             core.push = Some(functions);
         }
         Ok(core)
-    }
-
-    fn check_functions(&self) -> GpuResult<()> {
-        for name in NEEDED {
-            let get = self.instance.raw().fp_v1_0().get_device_proc_addr;
-            // SAFETY: the device is valid and the name is a C string.
-            if unsafe { get(self.device.handle(), name.as_ptr()) }.is_none() {
-                let (name, label) = (name.to_string_lossy(), self.adapter.properties.label());
-                let message = format!("the driver of {label} lacks the function {name}");
-                return Err(error(ErrorKind::BackendUnavailable, message));
-            }
-        }
-        Ok(())
     }
 
     fn new_timeline(&self) -> GpuResult<vk::Semaphore> {
@@ -167,6 +170,9 @@ impl Core {
 
     /// Waits for a submitted batch for at most `nanoseconds`; `false` when it is not done by then.
     pub(super) fn wait_for(&self, serial: u64, nanoseconds: u64) -> GpuResult<bool> {
+        if self.spin_for(serial)? {
+            return Ok(true);
+        }
         let (semaphores, values) = ([self.timeline], [serial]);
         let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         // SAFETY: the semaphore is a timeline of the device.
@@ -174,6 +180,23 @@ impl Core {
             Ok(()) => Ok(true),
             Err(vk::Result::TIMEOUT) => Ok(false),
             Err(code) => Err(self.failure(code, "waiting for queued work")),
+        }
+    }
+
+    /// Looks for the end of a batch for a short time, because a sleeping thread wakes up late.
+    /// Devices that run on the host's cores need them for the work.
+    fn spin_for(&self, serial: u64) -> GpuResult<bool> {
+        const SPIN: Duration = Duration::from_micros(50);
+        let is_hardware = self.adapter.properties.device_type.is_hardware();
+        let start = Instant::now();
+        loop {
+            if self.completed()? >= serial {
+                return Ok(true);
+            }
+            if !is_hardware || start.elapsed() > SPIN {
+                return Ok(false);
+            }
+            std::hint::spin_loop();
         }
     }
 

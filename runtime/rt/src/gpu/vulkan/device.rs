@@ -7,7 +7,7 @@ use super::kernel::VulkanKernel;
 use super::memory::Pools;
 use super::pipeline_cache::PipelineCache;
 use super::queue::Queue;
-use super::staging::{READBACK_HALF, Readback, Upload};
+use super::staging::{READBACK_HALF, Readback, UPLOAD_PIECE, Upload};
 use crate::gpu::device::{Device, DeviceKernel, DeviceMemory, MemoryHint, Serial, Timing};
 use crate::gpu::error::{ErrorKind, GpuResult};
 use crate::gpu::host_memory;
@@ -189,10 +189,13 @@ impl Device for VulkanDevice {
             return host_memory::write(BACKEND, dst, offset, src);
         }
         self.0.prepare_uploads()?;
-        let piece = Upload::max_piece();
-        for (n, part) in src.chunks(piece).enumerate() {
-            let at = offset + (n * piece) as u64;
-            self.0.queue()?.upload(&self.0.core, dst, at, part)?;
+        for (n, part) in src.chunks(UPLOAD_PIECE).enumerate() {
+            let at = offset + (n * UPLOAD_PIECE) as u64;
+            let mut queue = self.0.queue()?;
+            queue.upload(&self.0.core, dst, at, part)?;
+            if src.len() > UPLOAD_PIECE {
+                queue.submit(&self.0.core)?;
+            }
         }
         Ok(())
     }

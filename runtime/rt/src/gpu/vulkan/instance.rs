@@ -3,11 +3,12 @@
 use super::error::{error, failure};
 use super::pipeline_cache::user_cache_folder;
 use super::reports::{Reports, receive};
-use crate::gpu::error::{ErrorKind, GpuResult};
+use crate::gpu::error::{ErrorKind, GpuError, GpuResult};
 use ash::vk;
 use magpie_types::kernel::DeviceFeatures;
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// The layer that checks how we use Vulkan.
 const VALIDATION: &CStr = c"VK_LAYER_KHRONOS_validation";
@@ -61,6 +62,10 @@ impl VulkanOptions {
     }
 }
 
+/// Held while an instance starts or ends: loaders, layers and drivers change tables of the process
+/// then, and not all of them lock these.
+static STARTING: Mutex<()> = Mutex::new(());
+
 /// A Vulkan instance; keeps the library loaded.
 pub(super) struct Instance {
     raw: ash::Instance,
@@ -80,6 +85,15 @@ impl Instance {
     /// # Errors
     /// [`ErrorKind::BackendUnavailable`] when the library is missing, incomplete or does not start.
     pub(super) fn new(options: &VulkanOptions) -> GpuResult<Instance> {
+        let mut instance = Instance::start(options)?;
+        if options.validate {
+            instance.listen()?;
+        }
+        Ok(instance)
+    }
+
+    fn start(options: &VulkanOptions) -> GpuResult<Instance> {
+        let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = load(options)?;
         // SAFETY: the entry points were loaded; the pointers live through the calls.
         let (extensions, layers) = unsafe {
@@ -128,26 +142,8 @@ impl Instance {
         // SAFETY: everything that the info points to lives through the call.
         let raw = unsafe { entry.create_instance(&info, None) }
             .map_err(|code| failure(code, "Vulkan does not start (vkCreateInstance)"))?;
-        let mut instance = Instance { raw, messenger: None, reports, _entry: entry };
-        instance.check_functions()?;
-        if options.validate {
-            instance.listen()?;
-        }
-        Ok(instance)
-    }
-
-    fn check_functions(&self) -> GpuResult<()> {
-        for name in NEEDED {
-            // SAFETY: the instance is valid and the name is a C string.
-            let address =
-                unsafe { self._entry.get_instance_proc_addr(self.raw.handle(), name.as_ptr()) };
-            if address.is_none() {
-                let name = name.to_string_lossy();
-                let message = format!("the Vulkan library lacks the function {name}");
-                return Err(error(ErrorKind::BackendUnavailable, message));
-            }
-        }
-        Ok(())
+        check_functions(&entry, &raw)?;
+        Ok(Instance { raw, messenger: None, reports, _entry: entry })
     }
 
     fn listen(&mut self) -> GpuResult<()> {
@@ -171,6 +167,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        let _ending = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: devices hold the instance, so none is left; each handle is destroyed once.
         unsafe {
             if let Some(Messenger { functions, handle }) = &self.messenger {
@@ -179,6 +176,24 @@ impl Drop for Instance {
             self.raw.destroy_instance(None);
         }
     }
+}
+
+/// Checks the functions of a new instance, because the bindings panic when a missing one is called.
+/// An instance without them is left alone, since it may lack the one that destroys it.
+fn check_functions(entry: &ash::Entry, instance: &ash::Instance) -> GpuResult<()> {
+    for name in NEEDED {
+        // SAFETY: the instance is valid and the name is a C string.
+        let address = unsafe { entry.get_instance_proc_addr(instance.handle(), name.as_ptr()) };
+        if address.is_none() {
+            return Err(lacking(name));
+        }
+    }
+    Ok(())
+}
+
+fn lacking(name: &CStr) -> GpuError {
+    let message = format!("the Vulkan library lacks the function {}", name.to_string_lossy());
+    error(ErrorKind::BackendUnavailable, message)
 }
 
 fn messenger_info(reports: &Reports) -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
@@ -221,9 +236,7 @@ fn checked(entry: ash::Entry) -> GpuResult<ash::Entry> {
         // SAFETY: these functions are asked for without an instance; the name is a C string.
         let address = unsafe { entry.get_instance_proc_addr(vk::Instance::null(), name.as_ptr()) };
         if address.is_none() {
-            let name = name.to_string_lossy();
-            let message = format!("the Vulkan library lacks the function {name}");
-            return Err(error(ErrorKind::BackendUnavailable, message));
+            return Err(lacking(name));
         }
     }
     // SAFETY: an instance need not exist for this call.

@@ -33,20 +33,44 @@ use adapter::{Adapter, adapters};
 use device::VulkanDevice;
 use error::error;
 use instance::Instance;
-use std::sync::Arc;
+use magpie_types::kernel::DeviceFeatures;
+use std::sync::{Arc, Mutex, PoisonError};
 
-pub(crate) use instance::VulkanOptions;
+use instance::VulkanOptions;
 
 /// The driver as discovery sees it.
 pub(crate) struct VulkanDriver {
     options: VulkanOptions,
+    /// Whether the instance is the one of the process.
+    is_shared: bool,
     /// The instance with its devices, when it was started.
     started: Option<(Arc<Instance>, Vec<Adapter>)>,
 }
 
 impl VulkanDriver {
+    /// The driver with an instance of its own.
+    #[cfg(test)]
     pub(crate) fn new(options: VulkanOptions) -> VulkanDriver {
-        VulkanDriver { options, started: None }
+        VulkanDriver { options, is_shared: false, started: None }
+    }
+
+    /// The driver as the environment asks for it. Its instance is started once in a process and
+    /// stays, because drivers do not like to be unloaded and loaded again.
+    pub(crate) fn of_process(hidden_features: DeviceFeatures) -> VulkanDriver {
+        let options = VulkanOptions::from_environment(hidden_features);
+        VulkanDriver { options, is_shared: true, started: None }
+    }
+
+    fn instance(&self) -> GpuResult<Arc<Instance>> {
+        static SHARED: Mutex<Option<Arc<Instance>>> = Mutex::new(None);
+        if !self.is_shared {
+            return Ok(Arc::new(Instance::new(&self.options)?));
+        }
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.is_none() {
+            *shared = Some(Arc::new(Instance::new(&self.options)?));
+        }
+        shared.clone().ok_or_else(|| error(ErrorKind::BackendUnavailable, "Vulkan did not start"))
     }
 }
 
@@ -56,7 +80,7 @@ impl Driver for VulkanDriver {
     }
 
     fn adapters(&mut self) -> GpuResult<Vec<DeviceProperties>> {
-        let instance = Arc::new(Instance::new(&self.options)?);
+        let instance = self.instance()?;
         let mut adapters = adapters(&instance)?;
         for adapter in &mut adapters {
             let features = &mut adapter.properties.features;

@@ -423,8 +423,14 @@ impl Queue {
             return Ok(());
         }
         self.submit(core)?;
+        // The clocks met between the two looks at the host's; the closer these are, the better.
+        let close =
+            |best: Option<(u64, u64, u64)>| best.is_some_and(|(_, from, to)| to - from < 100_000);
         let mut best: Option<(u64, u64, u64)> = None;
-        for _ in 0..3 {
+        for _ in 0..10 {
+            if close(best) {
+                break;
+            }
             let serial = self.begin(core)?;
             self.batch().tokens.push(0);
             self.write_time(core, false)?;

@@ -12,6 +12,10 @@ use std::ptr::NonNull;
 /// Size of the memory for the way to the device.
 const UPLOAD_SIZE: u64 = 32 << 20;
 
+/// Bytes of a transfer to the device that are copied and submitted at a time: while the device
+/// fetches some, the host copies the next ones.
+pub(super) const UPLOAD_PIECE: usize = 4 << 20;
+
 /// Size of one of the two halves of the memory for the way back.
 pub(super) const READBACK_HALF: u64 = 8 << 20;
 
@@ -64,11 +68,6 @@ impl Upload {
     pub(super) fn new(core: &Core, pools: &Pools) -> GpuResult<Upload> {
         let mapped = Mapped::new(core, pools, UPLOAD_SIZE, MemoryHint::Staging)?;
         Ok(Upload { mapped, ring: Ring::new(UPLOAD_SIZE) })
-    }
-
-    /// Bytes that one piece may have, so that two are under way at a time.
-    pub(super) fn max_piece() -> usize {
-        (UPLOAD_SIZE / 2) as usize
     }
 
     /// Copies bytes into a piece for the batch with this serial, which has not been submitted;

@@ -1,8 +1,7 @@
 //! The whole driver: it does what every device must do, by each of its ways, without a word from
 //! the validation layer.
 
-use super::{VulkanOptions, has_vulkan, options, runtime, subject};
-use crate::gpu::tests::conformance::Subject;
+use super::{VulkanOptions, options, subject, subject_with};
 use crate::gpu::tests::support::{EMPTY, NEXT, SCALE, SPIN, bytes, line, word, words};
 use crate::gpu::{Buffer, DeviceType, DriverKind, Element, ErrorKind, LaunchSize};
 use magpie_types::fixed;
@@ -33,9 +32,9 @@ fn conforms_with_staged_transfers() {
 #[test]
 fn conforms_with_uniform_blocks() {
     for no_push_descriptors in [false, true] {
-        if has_vulkan() {
-            let options = VulkanOptions { no_push_descriptors, ..options() };
-            Subject::new(runtime(options, true)).check_all();
+        let options = VulkanOptions { no_push_descriptors, ..options() };
+        if let Some(subject) = subject_with(options, true) {
+            subject.check_all();
         }
     }
 }

@@ -66,28 +66,38 @@ fn incomplete_libraries_are_errors() {
     assert_eq!(error.kind, ErrorKind::BackendUnavailable);
     assert!(error.message.contains("lacks the function vkCreateInstance"), "{error}");
 
-    let refusing = "
+    // Creates what the constant says, and knows nothing else.
+    let starting = "
         use std::ffi::{CStr, c_char};
         extern \"C\" fn version(out: *mut u32) -> i32 { unsafe { *out = VERSION }; 0 }
         extern \"C\" fn none(_: usize, count: *mut u32, _: usize) -> i32 { unsafe { *count = 0 }; 0 }
         extern \"C\" fn no_layers(count: *mut u32, _: usize) -> i32 { unsafe { *count = 0 }; 0 }
-        extern \"C\" fn refuse(_: usize, _: usize, _: usize) -> i32 { -9 }
+        extern \"C\" fn create(_: usize, _: usize, out: *mut usize) -> i32 {
+            unsafe { *out = 1 };
+            CODE
+        }
         #[unsafe(no_mangle)]
         pub extern \"C\" fn vkGetInstanceProcAddr(_: usize, name: *const c_char) -> usize {
             match unsafe { CStr::from_ptr(name) }.to_bytes() {
                 b\"vkEnumerateInstanceVersion\" => version as *const () as usize,
                 b\"vkEnumerateInstanceExtensionProperties\" => none as *const () as usize,
                 b\"vkEnumerateInstanceLayerProperties\" => no_layers as *const () as usize,
-                b\"vkCreateInstance\" => refuse as *const () as usize,
+                b\"vkCreateInstance\" => create as *const () as usize,
                 _ => 0,
             }
         }";
-    let source = format!("const VERSION: u32 = 1 << 22 | 3 << 12; {refusing}");
+    let source =
+        format!("const VERSION: u32 = 1 << 22 | 3 << 12; const CODE: i32 = -9; {starting}");
     let error = failure(&library(folder.path(), "refusing.so", &source));
     assert_eq!((error.kind, error.code), (ErrorKind::BackendUnavailable, -9));
     assert!(error.message.contains("VK_ERROR_INCOMPATIBLE_DRIVER"), "{error}");
 
-    let source = format!("const VERSION: u32 = 1 << 22; {refusing}");
+    let source = format!("const VERSION: u32 = 1 << 22 | 3 << 12; const CODE: i32 = 0; {starting}");
+    let error = failure(&library(folder.path(), "bare.so", &source));
+    assert_eq!(error.kind, ErrorKind::BackendUnavailable);
+    assert!(error.message.contains("lacks the function vkEnumeratePhysicalDevices"), "{error}");
+
+    let source = format!("const VERSION: u32 = 1 << 22; const CODE: i32 = 0; {starting}");
     let error = failure(&library(folder.path(), "old.so", &source));
     assert!(error.message.contains("version 1.0; 1.3 is needed"), "{error}");
 }
