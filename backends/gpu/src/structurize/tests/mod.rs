@@ -7,6 +7,10 @@ mod run;
 mod shapes;
 
 use super::*;
+use magpie_interp::{Argument, Buffer, Launch, run_kernel};
+use magpie_mpir::testing::{
+    GraphShape, RandomArgument, RandomKernel, any_graph, random_graph_kernel, reducible_graph,
+};
 use program::Choices;
 use proptest::prelude::*;
 use run::Phis;
@@ -27,7 +31,7 @@ proptest! {
     fn reducible_graphs_keep_their_meaning(choices in prop::collection::vec(any::<u32>(), 0..300)) {
         let mut c = Choices::new(&choices);
         let max = 2 + c.below(30);
-        let succs = program::reducible_graph(&mut c, max);
+        let succs = reducible_graph(max, |n| c.next_below(n));
         let (f, types) = program::kernel(&succs, &mut c);
         let mut g = f.clone();
         let body = structurize(&mut g, &types).expect("reducible");
@@ -39,7 +43,7 @@ proptest! {
     fn any_graph_can_be_made_reducible(choices in prop::collection::vec(any::<u32>(), 0..150)) {
         let mut c = Choices::new(&choices);
         let nodes = 1 + c.below(14);
-        let succs = program::any_graph(&mut c, nodes);
+        let succs = any_graph(nodes, |n| c.below(n));
         let (f, types) = program::kernel(&succs, &mut c);
         let mut g = f.clone();
         let changed = lower_irreducible(&mut g, &types);
@@ -54,5 +58,38 @@ proptest! {
         let body = structurize(&mut g, &types).expect("reducible now");
         laws::check(&g, &body);
         agree(&f, &g, &body);
+    }
+}
+
+/// The output of a kernel in the reference interpreter.
+fn interpret(k: &RandomKernel) -> Vec<u8> {
+    let mut memory = k.buffers[0].bytes.clone();
+    let arguments: Vec<Argument> = k
+        .arguments
+        .iter()
+        .map(|a| match a {
+            RandomArgument::Buffer(n) => Argument::Buffer(*n),
+            RandomArgument::Scalar(bytes) => Argument::Scalar(bytes.clone()),
+        })
+        .collect();
+    let mut views = [Buffer { bytes: &mut memory }];
+    let launch = Launch::new(k.grid, k.block);
+    run_kernel(&k.module, k.kernel, launch, &arguments, &mut views, &mut |_| {}).expect("defined");
+    memory
+}
+
+#[test]
+fn kernels_over_graphs_give_the_same_results() {
+    for seed in 0..300 {
+        for (shape, nodes) in [(GraphShape::Reducible, 24), (GraphShape::Any, 10)] {
+            let mut k = random_graph_kernel(seed, shape, nodes);
+            let expected = interpret(&k);
+            let mut f = k.module.func(k.kernel).clone();
+            lower_irreducible(&mut f, &k.module.types);
+            let body = structurize(&mut f, &k.module.types).expect("reducible");
+            laws::check(&f, &body);
+            k.module.fns[k.kernel.index()] = f;
+            assert_eq!(interpret(&k), expected, "seed {seed}");
+        }
     }
 }

@@ -26,66 +26,10 @@ impl Choices<'_> {
         self.below(100) < percent
     }
 
-    fn is_empty(&self) -> bool {
-        self.at >= self.list.len()
+    /// A number below `n`, unless the list is used up.
+    pub(super) fn next_below(&mut self, n: usize) -> Option<usize> {
+        (self.at < self.list.len()).then(|| self.below(n))
     }
-}
-
-/// A random reducible graph, as successor lists. Every such graph can be grown from one node by
-/// adding edges from a node to itself and by splitting nodes in two: the inverses of the
-/// transformations T1 and T2 by which reducibility is defined.
-pub(super) fn reducible_graph(c: &mut Choices<'_>, max: usize) -> Vec<Vec<usize>> {
-    let mut succs: Vec<Vec<usize>> = vec![vec![]];
-    while succs.len() < max && !c.is_empty() {
-        let n = c.below(succs.len());
-        if c.chance(15) {
-            if !succs[n].contains(&n) {
-                succs[n].push(n);
-            }
-            continue;
-        }
-        // `n` keeps the ways in; the new node is entered from it only.
-        let new = succs.len();
-        let (mut first, mut second) = (vec![new], vec![]);
-        for s in std::mem::take(&mut succs[n]) {
-            match c.below(4) {
-                0 => first.push(s),
-                1 => {
-                    first.push(s);
-                    second.push(s);
-                }
-                _ => second.push(s),
-            }
-        }
-        if c.chance(50) {
-            first.reverse();
-        }
-        succs[n] = first;
-        succs.push(second);
-    }
-    succs
-}
-
-/// A random graph, reducible or not.
-pub(super) fn any_graph(c: &mut Choices<'_>, nodes: usize) -> Vec<Vec<usize>> {
-    let edges = |c: &mut Choices<'_>| match c.below(8) {
-        0 => 0,
-        1..=3 => 1,
-        4..=6 => 2,
-        _ => 3,
-    };
-    (0..nodes)
-        .map(|_| {
-            let mut out = Vec::new();
-            for _ in 0..edges(c) {
-                let t = c.below(nodes);
-                if !out.contains(&t) {
-                    out.push(t);
-                }
-            }
-            out
-        })
-        .collect()
 }
 
 /// A kernel with the graph behind an entry block. Block `n + 1` is node `n`. Decisions are values
