@@ -50,11 +50,12 @@ impl Generator<'_> {
     }
 
     pub(super) fn memory_access(&mut self) {
-        match self.rng.below(10) {
+        match self.rng.below(11) {
             0..4 => self.input_load(),
             4 | 5 => self.guarded_load(),
-            6 | 7 => self.own_store(),
-            8 => self.own_load(),
+            6 => self.grid_load(),
+            7 | 8 => self.own_store(),
+            9 => self.own_load(),
             _ => self.atomic(),
         }
     }
@@ -77,19 +78,74 @@ impl Generator<'_> {
         self.values.push(v);
     }
 
-    /// An access behind a comparison with the length.
+    /// An access behind a comparison with the length, or with a number of the launch.
     fn guarded_load(&mut self) {
         let Some((array, element)) = self.rng.pick(&self.inputs) else { return };
-        let index = self.scalar(PrimType::U32);
-        let len = self.emit(Op::GpuBufferLen, fixed::U32, &[array]);
-        let guard = self.emit(Op::IcmpUlt, fixed::BOOL, &[index, len]);
-        self.values.push(len);
-        let was_uniform = std::mem::replace(&mut self.is_uniform, false);
-        self.branch_on(guard, |g| {
+        let limit = match self.launch_number() {
+            Some(n) if self.rng.chance(50) => n,
+            _ => self.emit(Op::GpuBufferLen, fixed::U32, &[array]),
+        };
+        let index = if self.rng.chance(50) { self.global_id } else { self.scalar(PrimType::U32) };
+        let guard = self.emit(Op::IcmpUlt, fixed::BOOL, &[index, limit]);
+        self.values.push(limit);
+        self.load_where(guard, array, element, |g| {
             let off = g.f.const_bits(fixed::U32, g.rng.below(2) as u64);
             let op = if g.rng.chance(50) { Op::ISub } else { Op::IAdd };
-            let near = g.emit(op, fixed::U32, &[index, off]);
-            g.load(array, element, near);
+            g.emit(op, fixed::U32, &[index, off])
+        });
+    }
+
+    /// An access of a row and a column of a grid whose size comes with the launch, signed or
+    /// unsigned, with the neighbours now and then.
+    fn grid_load(&mut self) {
+        let Some((array, element)) = self.rng.pick(&self.inputs) else { return };
+        let (Some(width), Some(height)) = (self.launch_number(), self.launch_number()) else {
+            return;
+        };
+        let signed = self.types.contains(&PrimType::I32) && self.rng.chance(40);
+        let ty = if signed { fixed::I32 } else { fixed::U32 };
+        let less = if signed { Op::IcmpSlt } else { Op::IcmpUlt };
+        let ids = [Op::GpuGlobalId, Op::GpuThreadId];
+        let place = [0, 1].map(|dim| {
+            let op = self.rng.pick(&ids).unwrap_or(Op::GpuGlobalId);
+            self.emit_imm(op, fixed::U32, &[], dim)
+        });
+        let convert = |g: &mut Self, v| if signed { g.emit(Op::Cast, ty, &[v]) } else { v };
+        let [column, row] = place.map(|v| convert(self, v));
+        let (width, height) = (convert(self, width), convert(self, height));
+        let border = self.f.const_bits(ty, self.rng.below(2) as u64);
+        let last = self.emit(Op::ISub, ty, &[width, border]);
+        let in_row = self.emit(less, fixed::BOOL, &[column, last]);
+        let in_column = self.emit(less, fixed::BOOL, &[row, height]);
+        let guard = self.emit(Op::IAnd, fixed::BOOL, &[in_row, in_column]);
+        self.load_where(guard, array, element, |g| {
+            let start = g.emit(Op::IMul, ty, &[row, width]);
+            let near = if g.rng.chance(50) { border } else { g.f.zero(ty) };
+            let first = g.emit(Op::IAdd, ty, &[start, column]);
+            g.emit(Op::IAdd, ty, &[first, near])
+        });
+    }
+
+    /// A `u32` that is the same for the whole launch.
+    fn launch_number(&mut self) -> Option<Value> {
+        let numbers: Vec<Value> = self.f.params.iter().map(|p| p.0).collect();
+        let numbers: Vec<Value> =
+            numbers.into_iter().filter(|&v| self.f.ty(v) == fixed::U32).collect();
+        self.rng.pick(&numbers)
+    }
+
+    /// A load that happens where `guard` holds.
+    fn load_where(
+        &mut self,
+        guard: Value,
+        array: Value,
+        element: TypeId,
+        index: impl FnOnce(&mut Self) -> Value,
+    ) {
+        let was_uniform = std::mem::replace(&mut self.is_uniform, false);
+        self.branch_on(guard, |g| {
+            let index = index(g);
+            g.load(array, element, index);
             let v = g.values.last().copied();
             v.filter(|&v| g.f.ty(v) == element)
         });
