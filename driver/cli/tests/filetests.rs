@@ -76,7 +76,8 @@ impl Toolchain for Magpie {
     }
 
     fn check(&self, path: &Path) -> Result<Vec<Finding>, String> {
-        let mut command = self.command(&["check", "--output", "json", "--max-errors", "1000"]);
+        // `lint` is `check` with the digests compared.
+        let mut command = self.command(&["lint", "--output", "json", "--max-errors", "1000"]);
         let output = run_process(command.arg(path), LIMITS)?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let report: serde_json::Value =

@@ -5,6 +5,7 @@ use crate::project::{Project, display_name};
 use crate::session::{Session, Stop};
 use crate::source_file;
 use magpie_diag::{Code, Diagnostic, FileId};
+use magpie_gpu::surface::RuleSet;
 use magpie_lang::ParsedModule;
 use magpie_mpir::verify::{Stage, verify_module};
 use magpie_mpir::{Domain, FnId, Module, MpirFn, parse_with_own_places};
@@ -24,7 +25,14 @@ pub(crate) struct Program {
     pub tests: Vec<FnId>,
     /// The entry file.
     pub entry: FileId,
+    /// What the language forbids in kernels.
+    pub rules: RuleSet,
 }
+
+/// MPIR text is no language: it may hold what any language may, and only what no kernel can do is
+/// forbidden.
+const MPIR_RULES: RuleSet =
+    RuleSet::HOST_FEATURES.union(RuleSet::RECURSION).union(RuleSet::EXCESS);
 
 /// The languages that a program can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +133,7 @@ fn compile_magpie(
     session.report_all(output.diagnostics);
     session.stop_on_errors()?;
     let magpie_lang::Output { module, main, kernels, tests, .. } = output;
-    Ok(Program { module, main, kernels, tests, entry })
+    Ok(Program { module, main, kernels, tests, entry, rules: RuleSet::MAGPIE })
 }
 
 // ----- MPIR text -----
@@ -158,7 +166,7 @@ fn read_mpir(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
     if let Some(main) = main {
         check_main(session, module.func(main))?;
     }
-    Ok(Program { module, main, kernels, tests, entry })
+    Ok(Program { module, main, kernels, tests, entry, rules: MPIR_RULES })
 }
 
 /// The name of a function without its module.

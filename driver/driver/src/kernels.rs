@@ -4,7 +4,7 @@
 use crate::frontend::{Program, short_name};
 use crate::session::{Session, Stop};
 use magpie_diag::SourceMap;
-use magpie_gpu::surface::{RuleSet, check_closed_kernels, check_kernels, check_surface_for};
+use magpie_gpu::surface::{check_closed_kernels, check_kernels, check_surface_for};
 use magpie_mpir::passes::{Pipeline, inline_calls};
 use magpie_mpir::verify::{Stage, verify_fn};
 use magpie_mpir::{Domain, FnId, Module, MpirFn, Op, print_fn, print_module};
@@ -49,7 +49,7 @@ impl Kernels {
         }
         let mut module = program.module.clone();
         session.time("kernels", |session| {
-            check_rules(session, &module, &program.kernels)?;
+            check_rules(session, program)?;
             close(session, &mut module)?;
             session.report_all(check_closed_kernels(&module, &program.kernels));
             session.stop_on_errors()
@@ -132,15 +132,16 @@ impl Kernels {
 }
 
 /// The rules of the language, for the declared target and for those of `--blobs`.
-fn check_rules(session: &mut Session, module: &Module, kernels: &[FnId]) -> Result<(), Stop> {
-    session.report_all(check_kernels(module, kernels, RuleSet::MAGPIE));
+fn check_rules(session: &mut Session, program: &Program) -> Result<(), Stop> {
+    let Program { module, kernels, rules, .. } = program;
+    session.report_all(check_kernels(module, kernels, *rules));
     for &id in kernels {
         let Some(meta) = module.func(id).gpu_meta.as_ref().filter(|meta| !meta.is_unsafe) else {
             continue;
         };
         for target in session.options.blobs.clone() {
             if target != meta.target {
-                session.report_all(check_surface_for(module, id, RuleSet::MAGPIE, target));
+                session.report_all(check_surface_for(module, id, *rules, target));
             }
         }
     }

@@ -143,14 +143,18 @@ fn files_that_are_no_programs_are_refused() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let place = Place::new();
+    place.write("forever.mp", FOREVER);
     for args in [vec!["run", "forever.mp"], vec!["explain", "MPT2014"], vec!["--help"]] {
-        place.write("forever.mp", FOREVER);
-        let mut child =
-            place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = place.command(&args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let mut messages = String::new();
         child.stderr.take().unwrap().read_to_string(&mut messages).unwrap();
-        assert_eq!((child.wait().unwrap().code(), messages.as_str()), (Some(141), ""), "{args:?}");
+        let code = child.wait().unwrap().code();
+        // Short texts may have been written before the reader left.
+        let may_have_ended = args[0] != "run" && code == Some(0);
+        assert!(code == Some(141) || may_have_ended, "{args:?}: {code:?}");
+        assert_eq!(messages, "", "{args:?}");
     }
 }
 
