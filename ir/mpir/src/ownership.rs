@@ -8,14 +8,16 @@ use crate::{Consumes, Inst, Module, MpirFn, Op, Value, ValueDef};
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeCtx, TypeId, TypeKind};
 
-/// Whether an operation takes over operand `n`: its op, its immediate, and the type of operand 0
-/// (for the signature of a callable). A copy is never taken over; that is the caller's to see.
+/// Whether an operation takes over operand `n`: its op, its immediate, and the type of operand 0. A copy is never taken over; that is the caller's to see.
 pub fn consumes(m: &Module, op: Op, imm: u64, receiver: Option<TypeId>, n: usize) -> bool {
     match op.info().consumes {
         Consumes::None => false,
         Consumes::All => true,
         Consumes::Rest => n > 0,
-        Consumes::First => n == 0,
+        // A view or a shared handle of an enum stays what it is; only an owned one is taken apart.
+        Consumes::First => {
+            n == 0 && !receiver.is_some_and(|ty| matches!(m.types.kind(ty), TypeKind::Ref(..)))
+        }
         Consumes::Second => n == 1,
         Consumes::Callee if op == Op::Call => m
             .fns
@@ -89,12 +91,13 @@ mod tests {
     fn operands_taken_over() {
         let m = parse(
             "heap struct m.TN { s: Str, n: i32 }
+            heap enum m.TE { A { s: Str } }
             sig m.TS(Str, borrow Str) -> unit
             fn @two(%a: Str, %b: borrow Str) {
             e:
               ret
             }
-            fn @f(%s: Str, %t: Str, %c: TCallable<m.TS>, %a: Array<Str>, %o: TOption<Str>) {
+            fn @f(%s: Str, %t: Str, %c: TCallable<m.TS>, %a: Array<Str>, %o: TOption<Str>, %h: shared m.TE) {
             e:
               call fn=@two %s, %t
               %1: Str = rt.call rt=mp_rt_str_concat %s, %t
@@ -105,6 +108,7 @@ mod tests {
               %3: Str = enum.payload variant=1 %o
               %4: borrow Str = arr.get %a, i32 0
               %5: borrow Str = borrow.shared %4
+              %6: borrow Str = enum.payload variant=0 %h
               ret
             }",
             FileId(0),
@@ -116,9 +120,9 @@ mod tests {
             .iter()
             .map(|&i| (0..f.args(i).len()).filter(|&n| takes_over(&m, f, i, n)).collect())
             .collect();
-        let expected: [&[usize]; 9] = [&[0], &[0, 1], &[], &[1], &[1], &[0], &[0], &[], &[]];
+        let expected: [&[usize]; 10] = [&[0], &[0, 1], &[], &[1], &[1], &[0], &[0], &[], &[], &[]];
         assert_eq!(taken, expected);
-        let last = f.inst(*f.blocks[0].insts.last().unwrap()).result().unwrap();
+        let last = f.inst(f.blocks[0].insts[8]).result().unwrap();
         let element = shows(&m.types, f, last).unwrap();
         assert_eq!(shows(&m.types, f, element), Some(f.params[3].0));
         assert_eq!(shows(&m.types, f, f.params[3].0), None);

@@ -376,9 +376,14 @@ impl<'a> Printer<'a> {
             Const::Unit => self.out.push_str(" unit"),
             Const::Zero => self.out.push_str(" zero"),
             Const::Str(s) => {
-                self.out.push(' ');
                 let m = self.m;
-                self.quoted(m.str(s));
+                match s.index() < m.num_strings() {
+                    true => {
+                        self.out.push(' ');
+                        self.quoted(m.str(s));
+                    }
+                    false => _ = write!(self.out, " ?{}", s.0),
+                }
             }
             Const::Bits(bits) => {
                 let _ = match prim {

@@ -298,6 +298,22 @@ fn modules_made_by_hand() {
 }
 
 #[test]
+fn types_and_texts_that_do_not_exist() {
+    let nowhere = magpie_types::TypeId(7777);
+    let base = read(&with(HOST, "%1: i32 = call fn=@inc %i\n ret"));
+    let mut m = base.clone();
+    m.fns[0].params[0].1 = nowhere;
+    assert!(errors(&m, Stage::Core)[0].message.contains("type 7777 does not exist"));
+    let mut m = base.clone();
+    m.types.intern(magpie_types::TypeKind::Array(nowhere));
+    assert!(errors(&m, Stage::Core)[0].message.contains("type 7777 does not exist"));
+    let mut m = base.clone();
+    let f = m.fns.last_mut().unwrap();
+    f.locals[0].def = magpie_mpir::ValueDef::Const(magpie_mpir::Const::Str(magpie_mpir::StrId(99)));
+    assert!(errors(&m, Stage::Core).iter().any(|d| d.message.contains("has the payload")));
+}
+
+#[test]
 fn several_errors_in_one_run() {
     let body = "%1: i32 = i.add %i, %u\n".to_string()
         + "%2: u32 = gpu.global_id dim=5\n %3: f32 = f.add %i, %f\n ret";

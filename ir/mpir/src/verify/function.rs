@@ -6,11 +6,20 @@ use magpie_diag::{Code, Diagnostic};
 use magpie_types::{Category, PrimType, TypeId, TypeKind, fixed};
 use rustc_hash::FxHashSet;
 
-pub(super) fn check_names(m: &Module, errors: &mut Vec<Diagnostic>) {
+/// What functions see of each other: names, and types of parameters and results that exist.
+pub(super) fn check_heads(m: &Module, errors: &mut Vec<Diagnostic>) {
     let mut seen = FxHashSet::default();
     for f in &m.fns {
-        if !seen.insert(f.name.as_str()) && errors.len() < MAX_ERRORS {
-            let message = format!("function `{}` is defined twice", f.name);
+        let types = f.params.iter().map(|p| p.1).chain([f.ret_ty]);
+        let missing = types.into_iter().find(|&ty| !m.types.contains(ty));
+        let message = if !seen.insert(f.name.as_str()) {
+            format!("function `{}` is defined twice", f.name)
+        } else if let Some(ty) = missing {
+            format!("in `{}`: type {} does not exist", f.name, ty.0)
+        } else {
+            continue;
+        };
+        if errors.len() < MAX_ERRORS {
             errors.push(Diagnostic::new(Code::MPS0032, f.span, message));
         }
     }

@@ -73,11 +73,14 @@ pub enum Stage {
 /// A run stops after this many faults.
 const MAX_ERRORS: usize = 50;
 
-/// Checks a module: its types first, and when they are sound, every function.
+/// Checks a module: its types first, then the heads of its functions, then every function. Faults of
+/// a step keep the next from being made.
 pub fn verify_module(m: &Module, stage: Stage) -> Result<(), Vec<Diagnostic>> {
     let mut errors = types::check(&m.types);
     if errors.is_empty() {
-        function::check_names(m, &mut errors);
+        function::check_heads(m, &mut errors);
+    }
+    if errors.is_empty() {
         for f in &m.fns {
             if errors.len() >= MAX_ERRORS {
                 break;

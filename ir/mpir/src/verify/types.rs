@@ -34,8 +34,8 @@ pub(super) fn check(types: &TypeCtx) -> Vec<Diagnostic> {
         |message: String| errors.push(Diagnostic::new(Code::MPS0032, Span::NONE, message));
     check_names(types, &mut fault);
     check_enums(types, &mut fault);
-    // Deeper types cannot even be named in a message.
-    if check_nesting(types, &mut fault) {
+    // Other types cannot even be named in a message.
+    if check_references(types, &mut fault) && check_nesting(types, &mut fault) {
         let mut states = FxHashMap::default();
         for (ty, _) in types.iter() {
             measure(types, ty, &mut states, &mut fault);
@@ -71,31 +71,57 @@ fn check_enums(types: &TypeCtx, fault: &mut impl FnMut(String)) {
     }
 }
 
+/// Every type that another one is made of exists.
+fn check_references(types: &TypeCtx, fault: &mut impl FnMut(String)) -> bool {
+    let mut sound = true;
+    let mut check = |ty: TypeId| {
+        if !types.contains(ty) {
+            fault(format!("type {} does not exist", ty.0));
+            sound = false;
+        }
+    };
+    for (_, kind) in types.iter() {
+        arguments(kind).into_iter().flatten().for_each(&mut check);
+    }
+    let structs = types.structs().flat_map(|(_, d)| &d.fields);
+    let enums = types.enums().flat_map(|(_, d)| d.variants.iter().flat_map(|v| &v.fields));
+    structs.chain(enums).for_each(|field| check(field.ty));
+    for (_, sig) in types.sigs() {
+        sig.params.iter().chain([&sig.ret]).for_each(|&ty| check(ty));
+    }
+    sound
+}
+
+/// The types that a type names directly.
+fn arguments(kind: TypeKind) -> [Option<TypeId>; 2] {
+    match kind {
+        TypeKind::Array(t)
+        | TypeKind::Option(t)
+        | TypeKind::Buffer(t)
+        | TypeKind::MlxArray(t)
+        | TypeKind::RawPtr(t)
+        | TypeKind::SharedArray(t, _)
+        | TypeKind::LocalArray(t, _)
+        | TypeKind::Ref(_, t) => [Some(t), None],
+        TypeKind::Map(a, b) | TypeKind::Result(a, b) => [Some(a), Some(b)],
+        TypeKind::Prim(_)
+        | TypeKind::Vec(..)
+        | TypeKind::Str
+        | TypeKind::Opaque(_)
+        | TypeKind::Callable(_)
+        | TypeKind::Struct(_)
+        | TypeKind::Enum(_) => [None, None],
+    }
+}
+
 /// Nesting of types that are not laid out inside each other. A type is interned after its
 /// arguments, so one pass in id order meets them first.
 fn check_nesting(types: &TypeCtx, fault: &mut impl FnMut(String)) -> bool {
     let mut depths: FxHashMap<TypeId, usize> = FxHashMap::default();
     let mut sound = true;
     for (ty, kind) in types.iter() {
-        let of = |t: TypeId| depths.get(&t).copied().unwrap_or(0) + 1;
-        let depth = match kind {
-            TypeKind::Array(t)
-            | TypeKind::Option(t)
-            | TypeKind::Buffer(t)
-            | TypeKind::MlxArray(t)
-            | TypeKind::RawPtr(t)
-            | TypeKind::SharedArray(t, _)
-            | TypeKind::LocalArray(t, _)
-            | TypeKind::Ref(_, t) => of(t),
-            TypeKind::Map(a, b) | TypeKind::Result(a, b) => of(a).max(of(b)),
-            TypeKind::Prim(_)
-            | TypeKind::Vec(..)
-            | TypeKind::Str
-            | TypeKind::Opaque(_)
-            | TypeKind::Callable(_)
-            | TypeKind::Struct(_)
-            | TypeKind::Enum(_) => 0,
-        };
+        let below = |t: TypeId| depths.get(&t).copied().unwrap_or(0) + 1;
+        let depth = arguments(kind).into_iter().flatten().map(below).max().unwrap_or(0);
         if depth == MAX_TYPE_DEPTH + 1 {
             fault(format!("a type nests more than {MAX_TYPE_DEPTH} levels deep"));
             sound = false;
