@@ -85,8 +85,22 @@ impl Builder {
         }
     }
 
-    /// The capabilities declared.
-    pub(crate) fn capabilities(&self) -> &[Capability] {
+    /// The capabilities of the module, when everything else is complete.
+    pub(crate) fn capabilities(&mut self) -> &[Capability] {
+        // Types of 8 and 16 bits may be there for loads, stores and conversions only; then it is
+        // enough that buffers hold them.
+        for scalar in [Scalar::Int8, Scalar::Int16, Scalar::Float16] {
+            let storage = match scalar.width() {
+                8 => Capability::StorageBuffer8BitAccess,
+                _ => Capability::StorageBuffer16BitAccess,
+            };
+            let is_used = self.shapes[scalar as usize].iter().any(|&id| id != 0);
+            if let Some(c) = scalar.capability().filter(|_| is_used)
+                && !self.capabilities.contains(&storage)
+            {
+                self.capability(c);
+            }
+        }
         &self.capabilities
     }
 

@@ -47,39 +47,43 @@ impl SpirvEmitter<'_> {
     /// What the target cannot run.
     pub fn emit_bodies(
         &self,
-        kernel: &MpirFn,
+        robust: &MpirFn,
         unchecked: Option<&Unchecked>,
         types: &TypeCtx,
     ) -> Result<KernelBlob, Vec<Diagnostic>> {
-        let mut layout = self.compute_layout(kernel, types)?;
-        let robust = self.emit_body(&Legalized::new(kernel, types, &self.target), &layout)?;
-        layout.features = robust.features;
+        let mut layout = self.compute_layout(robust, types)?;
+        let code = self.emit_body(robust, types, &layout)?;
+        let mut features = code.features;
         let unchecked = match unchecked {
             None => None,
             Some(Unchecked { body, preconditions }) => {
-                layout.preconditions = preconditions.clone();
-                let body = self.emit_body(&Legalized::new(body, types, &self.target), &layout)?;
-                layout.features |= body.features;
-                Some(body)
+                let code = self.emit_body(body, types, &layout)?;
+                features |= code.features;
+                layout.preconditions.clone_from(preconditions);
+                Some(blob_code(&code.words))
             }
         };
-        Ok(KernelBlob {
-            backend: GpuBackend::Spv,
-            layout,
-            code: blob_code(&robust.words),
-            unchecked: unchecked.map(|body| blob_code(&body.words)),
-        })
+        layout.features = features;
+        let code = blob_code(&code.words);
+        Ok(KernelBlob { backend: GpuBackend::Spv, layout, code, unchecked })
     }
 
-    /// One body of a kernel.
     fn emit_body(
         &self,
-        legal: &Legalized,
+        kernel: &MpirFn,
+        types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<Emitted, Vec<Diagnostic>> {
-        let Legalized { f, scratch } = legal;
-        let mut f = f.clone();
-        Pipeline::new().lower_bounds_checks(scratch, &mut f, IndexWidth::Bits32);
+        // A module without functions, for passes that look at types.
+        let mut scratch = Module::new();
+        scratch.types = types.clone();
+        let mut f = kernel.clone();
+        let legal = self.target.legal_ops();
+        if !keeps_vectors(&f, types, &legal) {
+            lower_vectors(&mut f, types, &mut PassContext::default());
+        }
+        legalize(&mut f, &mut scratch.types, &legal);
+        Pipeline::new().lower_bounds_checks(&scratch, &mut f, IndexWidth::Bits32);
         let body = match structurize(&mut f, &scratch.types) {
             Ok(body) => body,
             Err(_) => {
@@ -111,8 +115,7 @@ impl BackendEmitter for SpirvEmitter<'_> {
 
     fn validate_kernel(&self, kernel: &MpirFn, types: &TypeCtx) -> Result<(), Vec<Diagnostic>> {
         let layout = self.compute_layout(kernel, types)?;
-        let legal = Legalized::new(kernel, types, &self.target);
-        self.emit_body(&legal, &layout).map(drop)
+        self.emit_body(kernel, types, &layout).map(drop)
     }
 
     fn compute_layout(
@@ -131,33 +134,11 @@ impl BackendEmitter for SpirvEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<BlobCode, Vec<Diagnostic>> {
-        let legal = Legalized::new(kernel, types, &self.target);
-        Ok(blob_code(&self.emit_body(&legal, layout)?.words))
+        Ok(blob_code(&self.emit_body(kernel, types, layout)?.words))
     }
 
     fn artifact_extension(&self) -> &'static str {
         "spv"
-    }
-}
-
-/// A copy of a kernel in which everything is legal, with the types it has now.
-struct Legalized {
-    f: MpirFn,
-    /// A module without functions, for passes that look at types.
-    scratch: Module,
-}
-
-impl Legalized {
-    fn new(kernel: &MpirFn, types: &TypeCtx, target: &SpirvTarget) -> Legalized {
-        let mut f = kernel.clone();
-        let mut scratch = Module::new();
-        scratch.types = types.clone();
-        let legal = target.legal_ops();
-        if !keeps_vectors(&f, &scratch.types, &legal) {
-            lower_vectors(&mut f, &scratch.types, &mut PassContext::default());
-        }
-        legalize(&mut f, &mut scratch.types, &legal);
-        Legalized { f, scratch }
     }
 }
 

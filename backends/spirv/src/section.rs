@@ -50,7 +50,7 @@ impl Section {
             end -= 1;
         }
         // Texts end in a zero byte, so one that fills its last word gets another word.
-        let bytes = text[..end].as_bytes();
+        let bytes = &text.as_bytes()[..end];
         for chunk in bytes.chunks(4) {
             let mut word = [0; 4];
             word[..chunk.len()].copy_from_slice(chunk);

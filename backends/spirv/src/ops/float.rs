@@ -97,27 +97,4 @@ impl Emitter<'_> {
         let equal = self.emit(Op::FOrdEqual, bool_ty, &operands);
         self.emit(Op::Select, ty, &[equal, joined, chosen])
     }
-
-    /// A function of which `GLSL.std.450` promises an accuracy only, and only for f32. Operands of
-    /// other widths are converted to f32 and the result back.
-    pub(super) fn math(&mut self, i: Inst, op: Glsl) -> Emit {
-        let shape = self.float_shape(i)?;
-        if shape.scalar == Scalar::Float32 {
-            return self.float_function(i, op);
-        }
-        self.used_float(shape);
-        let single = shape.of(Scalar::Float32);
-        let single_ty = self.b.shape(single);
-        let f = self.f;
-        let mut operands = [0; 2];
-        let n = f.args(i).len().min(2);
-        for (id, &v) in operands.iter_mut().zip(f.args(i)) {
-            let v = self.value(v)?;
-            *id = self.emit(Op::FConvert, single_ty, &[v]);
-        }
-        let result = self.emit_ext(op, single_ty, &operands[..n]);
-        let (ty, id) = (self.b.shape(shape), self.result(i));
-        self.body.value(Op::FConvert, ty, id, &[result]);
-        Ok(())
-    }
 }

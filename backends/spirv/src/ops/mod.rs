@@ -5,6 +5,7 @@ mod compare;
 mod convert;
 mod float;
 mod int;
+mod math;
 mod subgroup;
 mod vector;
 
@@ -70,8 +71,8 @@ impl Emitter<'_> {
             Op::FSinh => self.math(i, Glsl::Sinh),
             Op::FCosh => self.math(i, Glsl::Cosh),
             Op::FTanh => self.math(i, Glsl::Tanh),
-            Op::FAtan2 => self.math(i, Glsl::Atan2),
-            Op::FPow => self.math(i, Glsl::Pow),
+            Op::FAtan2 => self.atan2(i),
+            Op::FPow => self.pow(i),
 
             Op::IcmpEq => self.int_equal(i, Spv::IEqual, Spv::LogicalEqual),
             Op::IcmpNe => self.int_equal(i, Spv::INotEqual, Spv::LogicalNotEqual),
