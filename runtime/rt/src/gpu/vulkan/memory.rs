@@ -1,11 +1,12 @@
 //! Memory of a Vulkan device: blocks with one `VkBuffer` each, from which buffers take ranges.
 //!
 //! A block belongs to a memory type. Small buffers share blocks; a large one has a block of its
-//! own. Blocks that become empty are given back, except one a type, so that a program that
+//! own. The more memory is in use, the larger new blocks are, because drivers limit their number.
+//! Blocks that become empty are given back, except a small one a type, so that a program that
 //! allocates in a loop does not ask the driver each time.
 
 use super::adapter::{Adapter, local_heaps};
-use super::error::error;
+use super::error::{error, failure};
 use super::free_ranges::FreeRanges;
 use crate::gpu::device::{DeviceMemory, MemoryHint};
 use crate::gpu::error::{ErrorKind, GpuResult};
@@ -15,11 +16,11 @@ use std::collections::BinaryHeap;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-/// Size of a shared block.
+/// Size of the first shared blocks.
 const BLOCK: u64 = 64 << 20;
 
-/// Larger buffers have a block of their own.
-const LARGE: u64 = BLOCK / 4;
+/// Size of shared blocks when much memory is in use.
+const MAX_BLOCK: u64 = 1 << 30;
 
 /// What a block's buffer may be used for.
 const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
@@ -112,6 +113,8 @@ struct Shared {
 struct Pool {
     /// A place is used again when its block is gone.
     blocks: Vec<Option<Shared>>,
+    /// Where room was found last.
+    cursor: usize,
 }
 
 /// Memory that is freed when a serial has completed. Ordered by the serial.
@@ -215,47 +218,43 @@ impl Pools {
                 format!("cannot allocate {bytes} bytes on {label}: it allows {limit} at a time");
             return Err(error(ErrorKind::OutOfMemory, message));
         };
-        if size <= LARGE
-            && let Some(memory) = self.take(memory_type, size)
-        {
+        let heap = adapter.memory.memory_types[memory_type as usize].heap_index as usize;
+        let shared = (self.in_use[heap] / 8).clamp(BLOCK, MAX_BLOCK);
+        let shared = shared.min(adapter.memory.memory_heaps[heap].size / 16).min(limit);
+        let is_large = size > shared / 4;
+        if !is_large && let Some(memory) = self.take(memory_type, size) {
             return Ok(memory);
         }
-        let heap = adapter.memory.memory_types[memory_type as usize].heap_index as usize;
-        let shared = BLOCK.min(adapter.memory.memory_heaps[heap].size / 16).min(limit);
         let mut made = Err(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
-        if size <= LARGE && shared > size {
+        if !is_large {
             made = self.add_block(adapter, device, shared, memory_type);
         }
         if made.is_err() {
             made = self.add_block(adapter, device, size, memory_type);
         }
-        match made {
-            Ok(()) => self.take(memory_type, size).ok_or_else(|| {
-                error(ErrorKind::OutOfMemory, format!("cannot allocate {bytes} bytes on {label}"))
-            }),
-            Err(code) => {
-                let (used, total) = (self.in_use[heap], adapter.memory.memory_heaps[heap].size);
-                Err(super::error::failure(
-                    code,
-                    &format!(
-                        "cannot allocate {bytes} bytes on {label} ({used} of {total} bytes are in \
-                         use by this program)"
-                    ),
-                ))
-            }
+        if let Some(memory) = self.take(memory_type, size) {
+            return Ok(memory);
         }
+        let code = made.err().unwrap_or(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
+        let (used, total) = (self.in_use[heap], adapter.memory.memory_heaps[heap].size);
+        let what = format!(
+            "cannot allocate {bytes} bytes on {label} ({used} of {total} bytes are in use by this \
+             program)"
+        );
+        Err(failure(code, &what))
     }
 
     /// Takes a range from a block that has room.
     fn take(&mut self, memory_type: u32, size: u64) -> Option<DeviceMemory> {
         let pool = self.pools.get_mut(memory_type as usize)?;
-        for (index, place) in pool.blocks.iter_mut().enumerate() {
-            let Some(shared) = place else { continue };
+        for index in (pool.cursor..pool.blocks.len()).chain(0..pool.cursor) {
+            let Some(Some(shared)) = pool.blocks.get_mut(index) else { continue };
             let Some(offset) = shared.free.allocate(size) else { continue };
             let mut memory = DeviceMemory::new(shared.block.buffer.as_raw(), offset, size);
             // SAFETY: the range lies in the mapped block.
             memory.host = shared.block.host.map(|host| unsafe { host.add(offset as usize) });
             memory.slot = u64::from(memory_type) << 32 | index as u64;
+            pool.cursor = index;
             return Some(memory);
         }
         None
