@@ -61,12 +61,17 @@ impl Emitter<'_> {
     pub(crate) fn declare_buffers(&mut self) -> Emit {
         let has_barrier = self.survey();
         let (f, layout) = (self.f, self.layout);
+        let may_alias = layout.num_buffers() > 1 && layout.buffers().any(|b| b.writes);
         for (param, (&(value, _), name)) in
             layout.params.iter().zip(f.params.iter().zip(&f.param_names))
         {
             let ParamLayout::Buffer(buffer) = param else { continue };
             let variable = self.declare_buffer(value, buffer)?;
             self.b.name(variable, name);
+            if may_alias {
+                // Without it the device may assume that parameters are different buffers.
+                self.b.decorate(variable, Decoration::Aliased, &[]);
+            }
             if !buffer.writes {
                 self.b.decorate(variable, Decoration::NonWritable, &[]);
             } else if has_barrier {
@@ -132,7 +137,7 @@ impl Emitter<'_> {
             TypeKind::Buffer(elem) => elem,
             _ => buffer.elem,
         };
-        let widened = buffer.device_stride == 4 && self.types.layout(elem).size < 4;
+        let widened = buffer.device_stride != buffer.host_stride;
         let as_bits = self.memory.bitwise.contains(&value);
         let store = |memory: Shape| match memory.scalar {
             _ if widened => memory.of(Scalar::Int32),
