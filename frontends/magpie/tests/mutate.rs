@@ -66,7 +66,9 @@ fn class_of(piece: &str) -> Option<Class> {
         '@' => Class::Function,
         '0'..='9' => Class::Number,
         'T' => Class::Type,
-        _ if PRIMS.contains(&piece) || piece == "Array" || piece.starts_with("gpu.T") => Class::Type,
+        _ if PRIMS.contains(&piece) || piece == "Array" || piece.starts_with("gpu.T") => {
+            Class::Type
+        }
         _ if piece.starts_with("bb") && !piece.contains('.') => Class::Label,
         'a'..='z' if piece.contains('.') && !piece.contains('@') && !piece.starts_with("const") => {
             Class::Operation

@@ -3,13 +3,16 @@
 
 mod support;
 
-use magpie_lang::format_module;
+use magpie_lang::{compile, format_module};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use support::*;
 
 /// What lexing and parsing may take for an instruction of a large kernel.
 const PARSE_LIMIT: Duration = Duration::from_nanos(500);
+
+/// What names, types and lowering to MPIR may take for an instruction of a large kernel.
+const COMPILE_LIMIT: Duration = Duration::from_nanos(350);
 
 /// A kernel of about `count` instructions of the usual kinds.
 fn kernel(count: usize) -> String {
@@ -70,6 +73,28 @@ fn parsing_is_fast() {
         );
         if (5_000..=50_000).contains(&count) {
             assert!(per_instr < PARSE_LIMIT, "{per_instr:?} for an instruction");
+        }
+    }
+}
+
+#[test]
+#[ignore = "measures time"]
+fn compiling_is_fast() {
+    for count in [50, 5_000, 50_000, 500_000] {
+        let module = parse_ok(&kernel(count));
+        let runs = (1_000_000 / count).clamp(5, 1000);
+        let mut time = Duration::MAX;
+        for _ in 0..runs {
+            let module = module.clone();
+            let start = Instant::now();
+            let output = compile(module, &mut |_| None, 10);
+            time = time.min(start.elapsed());
+            assert!(output.diagnostics.is_empty());
+        }
+        let per_instr = time / count as u32;
+        println!("{count} instructions: {time:?} ({per_instr:?} each)");
+        if (5_000..=50_000).contains(&count) {
+            assert!(per_instr < COMPILE_LIMIT, "{per_instr:?} for an instruction");
         }
     }
 }

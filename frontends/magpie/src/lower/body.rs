@@ -8,7 +8,7 @@ use super::names::{Local, LocalState, SymbolMap};
 use super::*;
 use crate::resolve::ModuleScope;
 use crate::symbols;
-use crate::types::{Scope, Written};
+use crate::types::{Scope, Written, display_name};
 use magpie_diag::Span;
 use magpie_mpir::analysis::{Cfg, Dominators};
 use magpie_mpir::{Block, Domain, Flags, Inst, MpirFn, Op as MpirOp, Value};
@@ -523,7 +523,7 @@ impl<'p> Body<'_, 'p> {
     pub(super) fn type_name(&self, ty: TypeId) -> String {
         match self.kind(ty) {
             TypeKind::SharedArray(..) | TypeKind::LocalArray(..) => "ptr".to_string(),
-            _ => self.cx.module.types.name(ty),
+            _ => display_name(&self.cx.module.types, ty),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Functions of the module: which copies of source functions exist, and their heads.
 
 use super::*;
-use crate::types::{Scope, is_buffer_element};
+use crate::types::{ENDLESS, ENDLESS_HELP, Scope, is_buffer_element};
 use magpie_diag::Span;
 use magpie_mpir::{Domain, KernelSpans, MpirFn, MpirGpuMeta};
 use magpie_types::kernel::GpuBackend;
@@ -66,12 +66,8 @@ impl Lowering<'_> {
             return known;
         }
         let id = if self.types.instances_left == 0 {
-            let name = self.program.function_name(function);
-            let message =
-                format!("too many copies of generic functions and types, the last of `{name}`");
-            self.diagnostics.push(Diagnostic::new(Code::MPL2020, span, message).with_help(
-                "a generic function that calls itself with a larger type never ends; otherwise raise `max_mono_instances` in `[build]`",
-            ));
+            self.diagnostics
+                .push(Diagnostic::new(Code::MPL2020, span, ENDLESS).with_help(ENDLESS_HELP));
             None
         } else {
             self.types.instances_left -= 1;

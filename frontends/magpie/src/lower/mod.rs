@@ -150,7 +150,9 @@ impl<'p> Lowering<'p> {
         }
         self.lower_bodies();
         self.with_types(|types, cx| types.define_instances(cx));
-        crate::types::check_limits(&self.types, &self.module.types, &mut self.diagnostics);
+        let entry = program.module(ModuleId(0));
+        let header = entry.span(entry.ast().header.module.range);
+        crate::types::check_limits(&self.types, &self.module.types, header, &mut self.diagnostics);
         let main = self.main();
         let tests = self.tests();
         Lowered { module: std::mem::take(&mut self.module), main, kernels, tests }

@@ -208,7 +208,7 @@ impl Types {
 
 /// Whether a field may have the type.
 fn check_field(cx: &mut TypeWork<'_>, name: &str, ty: TypeId, is_heap: bool, span: Span) -> bool {
-    let type_name = cx.ctx.name(ty);
+    let type_name = display_name(cx.ctx, ty);
     let error = match cx.ctx.kind(ty) {
         TypeKind::Ref(RefMode::Borrow | RefMode::MutBorrow, _) => Diagnostic::new(
             Code::MPO0003,
@@ -266,7 +266,7 @@ fn contains_itself(types: &mut Types, cx: &mut TypeWork<'_>) {
                 }
                 Some(false) => {
                     let span = types.field_place(cx, at, n);
-                    let name = cx.ctx.name(member);
+                    let name = display_name(cx.ctx, member);
                     let message = format!("value struct `{name}` contains itself");
                     cx.diagnostics.push(
                         Diagnostic::new(Code::MPT1010, span, message).with_help(

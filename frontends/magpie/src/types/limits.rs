@@ -14,12 +14,17 @@ struct Extent {
     members: u32,
 }
 
-/// Reports structs and enums that are too large.
-pub(crate) fn check_limits(types: &Types, ctx: &TypeCtx, diagnostics: &mut Vec<Diagnostic>) {
+/// Reports types that are too large; those without a declaration at `elsewhere`.
+pub(crate) fn check_limits(
+    types: &Types,
+    ctx: &TypeCtx,
+    elsewhere: Span,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut extents: FxHashMap<TypeId, Extent> = FxHashMap::default();
     let mut refuse = |ty: TypeId, what: String| {
-        let span = types.places.get(&ty).copied().unwrap_or(Span::NONE);
-        let message = format!("`{}` {what}", ctx.name(ty));
+        let span = types.places.get(&ty).copied().unwrap_or(elsewhere);
+        let message = format!("`{}` {what}", display_name(ctx, ty));
         diagnostics.push(
             Diagnostic::new(Code::MPT2050, span, message)
                 .with_help("split it, or keep the data in arrays"),
@@ -33,6 +38,11 @@ pub(crate) fn check_limits(types: &Types, ctx: &TypeCtx, diagnostics: &mut Vec<D
         let parts = def.variants.iter().map(|v| sum(ctx, &v.fields, &mut extents));
         let extent = parts.fold(Extent { depth: 0, members: 0 }, join);
         check(def.ty, extent, &mut refuse);
+    }
+    for (ty, kind) in ctx.iter() {
+        if matches!(kind, TypeKind::Option(_) | TypeKind::Result(..)) {
+            check(ty, extent(ctx, ty, &mut extents), &mut refuse);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! its tree.
 
 mod declare;
+mod extent;
 mod limits;
 mod resolve;
 
@@ -17,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use declare::define_all;
 pub(crate) use limits::check_limits;
-pub(crate) use resolve::is_buffer_element;
+pub(crate) use resolve::{ENDLESS, ENDLESS_HELP, is_buffer_element};
 
 /// The type arguments that stand for the type parameters in scope. Without arguments nothing is
 /// known of the parameters: types that mention them are poisoned in silence, others are checked.
@@ -74,8 +75,8 @@ pub(crate) struct Types {
     /// By [`TypeDeclId`].
     declared: Vec<Declared>,
     instances: FxHashMap<(TypeDeclId, Vec<TypeId>), TypeId>,
-    /// How deeply generic types are nested in an instance.
-    nesting: FxHashMap<TypeId, u32>,
+    /// Of types with parts.
+    extents: FxHashMap<TypeId, extent::Extent>,
     /// Instances whose members are not resolved yet.
     undefined: Vec<(TypeDeclId, Vec<TypeId>, TypeId)>,
     /// Members whose type is not known: an error has been reported.
@@ -96,7 +97,7 @@ impl Types {
             faults: Vec::new(),
             declared: Vec::new(),
             instances: FxHashMap::default(),
-            nesting: FxHashMap::default(),
+            extents: FxHashMap::default(),
             undefined: Vec::new(),
             failed_members: FxHashSet::default(),
             places: FxHashMap::default(),
@@ -183,4 +184,17 @@ pub(crate) struct TypeWork<'a> {
     pub(crate) program: &'a Program,
     pub(crate) ctx: &'a mut TypeCtx,
     pub(crate) diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+/// The longest name of a type in a message, in characters.
+const MAX_NAME: usize = 100;
+
+/// A type as messages name it.
+pub(crate) fn display_name(ctx: &TypeCtx, ty: TypeId) -> String {
+    let mut name = ctx.name(ty);
+    if let Some((end, _)) = name.char_indices().nth(MAX_NAME) {
+        name.truncate(end);
+        name.push('…');
+    }
+    name
 }

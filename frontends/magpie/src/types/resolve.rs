@@ -1,5 +1,6 @@
 //! One written type.
 
+use super::extent::Extent;
 use super::*;
 use crate::builtins;
 use crate::resolve::TypeName;
@@ -7,8 +8,11 @@ use crate::symbols;
 use magpie_diag::closest;
 use magpie_types::{Category, PrimType, RefMode, TypeKind, fixed};
 
-/// How deeply instances of generic types may nest.
-const MAX_INSTANCE_NESTING: u32 = 64;
+/// What is said when copies of generic items never end.
+pub(crate) const ENDLESS: &str =
+    "this needs more copies of generic functions and types than may be made";
+/// The way out.
+pub(crate) const ENDLESS_HELP: &str = "a generic function or type that uses itself with a larger type never ends; otherwise raise `max_mono_instances` in `[build]`";
 
 /// Built-in types that need no arguments.
 const SIMPLE: &[(&str, TypeId)] = &[
@@ -57,6 +61,28 @@ impl Types {
         written
     }
 
+    fn resolve_new(
+        &mut self,
+        cx: &mut TypeWork<'_>,
+        module: ModuleId,
+        id: TypeExprId,
+        scope: Scope<'_>,
+    ) -> Written {
+        let written = self.unchecked(cx, module, id, scope);
+        let (Written::Type(ty) | Written::DeviceOnly(ty, _)) = written else { return written };
+        if self.extent(cx.ctx, ty).fits() {
+            return written;
+        }
+        match scope.args {
+            [] => self.fault(
+                Code::MPP0003,
+                "the type is nested too deeply, or has too many parts",
+                "name an inner part by a struct",
+            ),
+            _ => self.fault(Code::MPL2020, ENDLESS, ENDLESS_HELP),
+        }
+    }
+
     /// The type of a written type that has been resolved without faults, without scope.
     #[inline]
     pub(crate) fn known(&self, module: ModuleId, id: TypeExprId) -> Option<TypeId> {
@@ -83,7 +109,8 @@ impl Types {
         }
     }
 
-    fn resolve_new(
+    /// A type whose size is not looked at.
+    fn unchecked(
         &mut self,
         cx: &mut TypeWork<'_>,
         module: ModuleId,
@@ -124,7 +151,7 @@ impl Types {
 
     /// Whether a type may be held in a mode; the fault when it may not.
     fn check_mode(&mut self, cx: &mut TypeWork<'_>, mode: RefMode, ty: TypeId) -> Option<Written> {
-        let name = cx.ctx.name(ty);
+        let name = display_name(cx.ctx, ty);
         let word = mode.name();
         if let TypeKind::Ref(..) = cx.ctx.kind(ty) {
             // Only through a type parameter: one word stands before a type.
@@ -255,7 +282,8 @@ impl Types {
             fault @ Written::Fault(_) => return Err(fault),
         };
         if let TypeKind::Ref(RefMode::Borrow | RefMode::MutBorrow, _) = cx.ctx.kind(ty) {
-            let message = format!("`{}` is a borrow and cannot be stored", cx.ctx.name(ty));
+            let message =
+                format!("`{}` is a borrow and cannot be stored", display_name(cx.ctx, ty));
             let help = "store an owned value or a `shared` handle";
             return Err(self.fault(Code::MPO0003, message, help));
         }
@@ -298,7 +326,7 @@ impl Types {
             None if name == "gpu.TBuffer" && !is_buffer_element(cx.ctx, a) => self.device_only(
                 ty,
                 Code::MPT2015,
-                format!("a buffer cannot hold `{}`", cx.ctx.name(a)),
+                format!("a buffer cannot hold `{}`", display_name(cx.ctx, a)),
                 "the elements of a buffer are primitives or value structs",
             ),
             None => Written::Type(ty),
@@ -439,46 +467,19 @@ impl Types {
         if let Some(&ty) = self.instances.get(&(decl, types.clone())) {
             return Written::Type(ty);
         }
-        let nested = types.iter().map(|&ty| self.nesting_of(cx.ctx, ty)).max().unwrap_or(0) + 1;
-        if self.instances_left == 0 || nested > MAX_INSTANCE_NESTING {
-            return self.fault(
-                Code::MPL2020,
-                format!("too many copies of generic functions and types, the last of `{text}`"),
-                "a generic function or type that uses itself with a larger type never ends; otherwise raise `max_mono_instances` in `[build]`",
-            );
+        let parts = types.iter().map(|&ty| self.extent(cx.ctx, ty));
+        let extent = Extent::around(parts.collect::<Vec<_>>());
+        if self.instances_left == 0 || !extent.fits() {
+            return self.fault(Code::MPL2020, ENDLESS, ENDLESS_HELP);
         }
         self.instances_left -= 1;
         let ty = self.declare_instance(cx, decl, &types);
-        self.nesting.insert(ty, nested);
+        self.extents.insert(ty, extent);
         self.instances.insert((decl, types.clone()), ty);
         self.undefined.push((decl, types, ty));
         match device_only {
             Some(fault) => Written::DeviceOnly(ty, fault),
             None => Written::Type(ty),
-        }
-    }
-
-    /// How deeply instances nest in a type.
-    fn nesting_of(&self, ctx: &TypeCtx, ty: TypeId) -> u32 {
-        match ctx.kind(ty) {
-            TypeKind::Array(t)
-            | TypeKind::Option(t)
-            | TypeKind::Buffer(t)
-            | TypeKind::MlxArray(t)
-            | TypeKind::RawPtr(t)
-            | TypeKind::SharedArray(t, _)
-            | TypeKind::LocalArray(t, _)
-            | TypeKind::Ref(_, t) => self.nesting_of(ctx, t) + 1,
-            TypeKind::Map(a, b) | TypeKind::Result(a, b) => {
-                self.nesting_of(ctx, a).max(self.nesting_of(ctx, b)) + 1
-            }
-            TypeKind::Prim(_)
-            | TypeKind::Vec(..)
-            | TypeKind::Str
-            | TypeKind::Opaque(_)
-            | TypeKind::Callable(_)
-            | TypeKind::Struct(_)
-            | TypeKind::Enum(_) => self.nesting.get(&ty).copied().unwrap_or(0),
         }
     }
 }
