@@ -6,7 +6,7 @@ use crate::{Builder, FnId, Inst, Op, Value};
 use magpie_diag::Span;
 use magpie_types::abi::RtFn;
 use magpie_types::abi::object_layout::{CALLABLE_CODE, HEADER_SIZE};
-use magpie_types::{Category, Field, TypeId, TypeKind};
+use magpie_types::{Category, Field, Leaf, TypeId, TypeKind, fixed};
 
 /// A function, its bound parameters as bits, and the types of the values bound to them.
 pub(super) type ThunkKey = (FnId, u32, Vec<TypeId>);
@@ -138,11 +138,11 @@ impl Lowering<'_> {
         param: TypeId,
     ) -> Vec<Value> {
         if ty != param && !self.types().is_heap(ty) && !self.is_handle(ty) {
-            let bytes = b.const_bits(magpie_types::fixed::I64, offset as u64);
+            let bytes = b.const_bits(fixed::I64, offset as u64);
             return vec![b.value(Op::PtrAdd, self.address, &[payload, bytes], 0)];
         }
         let leaves = self.leaves(ty);
-        let load = |leaf: &magpie_types::Leaf| {
+        let load = |leaf: &Leaf| {
             let at = (offset + leaf.offset) as u64;
             let v = b.value(Op::MemLoad, self.low(leaf.ty), &[payload], at);
             let rt = match self.counted(leaf.ty).filter(|_| ty == param) {

@@ -146,7 +146,7 @@ impl FnLowering<'_, '_, '_> {
         array: TypeId,
         element: TypeId,
     ) -> Vec<Value> {
-        // A null handle as an element is any handle.
+        // All handles are one address, so the storage of either serves for both.
         let (out, out_err) = (self.zeroed(array), self.zeroed(array));
         let status = self.rt_value(rt, fixed::I32, &[args, &[out, out_err]].concat());
         let zero = self.i32(0);

@@ -1,7 +1,6 @@
 //! Operations that call a callable for each element of an array.
 
 use super::FnLowering;
-use super::callables::Callee;
 use crate::{Inst, Op, Value, Variable};
 use magpie_types::{TypeId, fixed};
 
@@ -38,11 +37,6 @@ impl FnLowering<'_, '_, '_> {
         self.b.switch_to(done);
     }
 
-    /// The leaves of an element as the argument of a parameter: a copy, or a view of it.
-    fn element_argument(&mut self, element: TypeId, param: TypeId, address: Value) -> Vec<Value> {
-        self.show(element, param, address, 0)
-    }
-
     pub(super) fn arr_map(&mut self, i: Inst) -> Vec<Value> {
         let (v, callable) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let element = self.element_type(v);
@@ -51,7 +45,7 @@ impl FnLowering<'_, '_, '_> {
         let len = self.array_len(array);
         let results = self.new_array(ret, len);
         self.for_each_element(array, element, |f, address| {
-            let argument = f.element_argument(element, param, address);
+            let argument = f.show(element, param, address, 0);
             let result = f.call_callee(&callee, &argument);
             f.push(results, ret, &result);
         });
@@ -65,7 +59,7 @@ impl FnLowering<'_, '_, '_> {
         let zero = self.i64(0);
         let kept = self.new_array(element, zero);
         self.for_each_element(array, element, |f, address| {
-            let argument = f.element_argument(element, callee.params[0], address);
+            let argument = f.show(element, callee.params[0], address, 0);
             let keep = f.call_callee(&callee, &argument)[0];
             let (copy, next) = (f.b.create_block(), f.b.create_block());
             f.b.cbr(keep, copy, next);
@@ -96,7 +90,7 @@ impl FnLowering<'_, '_, '_> {
             .collect();
         self.for_each_element(array, element, |f, address| {
             let mut arguments: Vec<Value> = so_far.iter().map(|&var| f.b.read(var)).collect();
-            arguments.extend(f.element_argument(element, callee.params[1], address));
+            arguments.extend(f.show(element, callee.params[1], address, 0));
             let result = f.call_callee(&callee, &arguments);
             so_far.iter().zip(result).for_each(|(&var, leaf)| f.b.write(var, leaf));
         });
@@ -106,9 +100,9 @@ impl FnLowering<'_, '_, '_> {
     pub(super) fn arr_foreach(&mut self, i: Inst) -> Vec<Value> {
         let (v, callable) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let element = self.element_type(v);
-        let (array, callee): (Value, Callee) = (self.one(v), self.callee(callable));
+        let (array, callee) = (self.one(v), self.callee(callable));
         self.for_each_element(array, element, |f, address| {
-            let argument = f.element_argument(element, callee.params[0], address);
+            let argument = f.show(element, callee.params[0], address, 0);
             f.call_callee(&callee, &argument);
         });
         Vec::new()

@@ -3,7 +3,7 @@
 use super::FnLowering;
 use crate::{Block, Builder, Inst, Op, Value, imm_pair};
 use magpie_types::abi::object_layout::HEADER_SIZE;
-use magpie_types::{Layout, TypeId, fixed};
+use magpie_types::{Layout, Leaf, RefMode, TypeId, TypeKind, fixed};
 
 /// The stack slots of a function. Scratch slots serve one old instruction after the other.
 pub(super) struct Slots {
@@ -84,7 +84,7 @@ impl FnLowering<'_, '_, '_> {
     /// Loads the leaves of a value from `address + offset`.
     pub(super) fn load(&mut self, ty: TypeId, address: Value, offset: u32) -> Vec<Value> {
         let leaves = self.l.leaves(ty);
-        let load = |leaf: &magpie_types::Leaf| {
+        let load = |leaf: &Leaf| {
             let low = self.l.low(leaf.ty);
             self.b.value(Op::MemLoad, low, &[address], (offset + leaf.offset) as u64)
         };
@@ -157,7 +157,6 @@ impl FnLowering<'_, '_, '_> {
 
     /// The type behind a view or a shared handle.
     pub(super) fn view_target(&self, ty: TypeId) -> Option<TypeId> {
-        use magpie_types::{RefMode, TypeKind};
         match self.l.types().kind(ty) {
             TypeKind::Ref(RefMode::Borrow | RefMode::MutBorrow | RefMode::Shared, t) => Some(t),
             _ => None,
