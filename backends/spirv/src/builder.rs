@@ -34,6 +34,7 @@ pub(crate) struct Builder {
     pairs: Vec<(Id, Id)>,
     constants: FxHashMap<(Id, u64), Id>,
     nulls: Vec<(Id, Id)>,
+    undefined: Vec<(Id, Id)>,
     interface: Vec<Id>,
     /// Execution modes of the entry point.
     pub(crate) modes: Section,
@@ -61,6 +62,7 @@ impl Builder {
             pairs: Vec::new(),
             constants: FxHashMap::default(),
             nulls: Vec::new(),
+            undefined: Vec::new(),
             interface: Vec::new(),
             modes: Section::default(),
             sources: Section::default(),
@@ -248,6 +250,17 @@ impl Builder {
     /// A `u32` constant.
     pub(crate) fn u32(&mut self, value: u32) -> Id {
         self.constant(Shape::U32, value as u64)
+    }
+
+    /// A value of the type that nobody reads.
+    pub(crate) fn undefined(&mut self, ty: Id) -> Id {
+        if let Some(&(_, id)) = self.undefined.iter().find(|u| u.0 == ty) {
+            return id;
+        }
+        let id = self.id();
+        self.globals.op(Op::Undef, &[ty, id]);
+        self.undefined.push((ty, id));
+        id
     }
 
     /// The zero of any type.

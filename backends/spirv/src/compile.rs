@@ -1,5 +1,6 @@
 //! From a kernel of the pipeline to a blob: legalisation, bounds checks, structure, emission.
 
+use crate::available;
 use crate::emitter::Emitter;
 use crate::target::SpirvTarget;
 use crate::vectors::keeps_vectors;
@@ -7,7 +8,7 @@ use magpie_diag::{Code, Diagnostic, SourceMap};
 use magpie_gpu::BackendEmitter;
 use magpie_gpu::layout::compute_layout;
 use magpie_gpu::legalize::legalize;
-use magpie_gpu::structurize::{lower_irreducible, structurize};
+use magpie_gpu::structurize::structurize_any;
 use magpie_mpir::passes::{IndexWidth, PassContext, Pipeline, Unchecked, lower_vectors};
 use magpie_mpir::{FnId, Module, MpirFn};
 use magpie_types::TypeCtx;
@@ -74,6 +75,10 @@ impl SpirvEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<Emitted, Vec<Diagnostic>> {
+        let refusals = available::refusals(kernel);
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
         // A module without functions, for passes that look at types.
         let mut scratch = Module::new();
         scratch.types = types.clone();
@@ -84,14 +89,8 @@ impl SpirvEmitter<'_> {
         }
         legalize(&mut f, &mut scratch.types, &legal);
         Pipeline::new().lower_bounds_checks(&scratch, &mut f, IndexWidth::Bits32);
-        let body = match structurize(&mut f, &scratch.types) {
-            Ok(body) => body,
-            Err(_) => {
-                lower_irreducible(&mut f, &scratch.types);
-                structurize(&mut f, &scratch.types)
-                    .map_err(|e| vec![e.to_diagnostic(&f, GpuBackend::Spv)])?
-            }
-        };
+        let body = structurize_any(&mut f, &scratch.types)
+            .map_err(|e| vec![e.to_diagnostic(&f, GpuBackend::Spv)])?;
         let emitter = Emitter::new(&scratch.types, &f, layout, self.target.features, self.sources);
         let (words, features) = emitter.module(&body).map_err(|d| vec![*d])?;
         let missing = features.minus(self.target.features);

@@ -31,18 +31,18 @@ impl Emitter<'_> {
         let mut outcome = Ok(());
         body.walk(|event| {
             if outcome.is_ok() {
-                outcome = self.step(&mut walk, event);
+                outcome = self.step(body, &mut walk, event);
             }
         });
         outcome?;
         self.close(&mut walk)
     }
 
-    fn step(&mut self, walk: &mut Walk, event: Event<'_>) -> Emit {
+    fn step(&mut self, body: &StructuredBody, walk: &mut Walk, event: Event<'_>) -> Emit {
         match event {
             Event::Block(block) => {
                 self.close(walk)?;
-                self.emit_insts(block)?;
+                self.emit_insts(body, block)?;
                 walk.open = Some(block);
                 Ok(())
             }
@@ -59,7 +59,7 @@ impl Emitter<'_> {
             Event::Loop { header, latch, merge } => {
                 self.close(walk)?;
                 self.enter(walk)?;
-                self.emit_insts(header)?;
+                self.emit_insts(body, header)?;
                 let labels = [self.label(merge), self.label(latch)];
                 let control = LoopControl::NONE.bits();
                 self.body.op(Spv::LoopMerge, &[labels[0], labels[1], control]);
@@ -67,7 +67,7 @@ impl Emitter<'_> {
             }
             Event::Continuing { latch } => {
                 self.close(walk)?;
-                self.emit_insts(latch)?;
+                self.emit_insts(body, latch)?;
                 walk.open = Some(latch);
                 Ok(())
             }
@@ -104,7 +104,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn emit_insts(&mut self, block: Block) -> Emit {
+    fn emit_insts(&mut self, body: &StructuredBody, block: Block) -> Emit {
         let label = self.label(block);
         if block.index() == 0 {
             // Its head is the variables and the prologue; see `Emitter::module`.
@@ -116,7 +116,7 @@ impl Emitter<'_> {
         for &i in &f.block(block).insts {
             self.note_line(f.inst(i).span);
             match f.inst(i).op {
-                Op::Phi => self.emit_phi(i)?,
+                Op::Phi => self.emit_phi(body, i)?,
                 _ => self.emit_inst(i)?,
             }
         }
@@ -127,7 +127,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn emit_phi(&mut self, i: Inst) -> Emit {
+    fn emit_phi(&mut self, body: &StructuredBody, i: Inst) -> Emit {
         let (shape, _) = self.shape_of_result(i)?;
         let ty = self.b.shape(shape);
         let id = self.result(i);
@@ -135,7 +135,11 @@ impl Emitter<'_> {
         let mut words = Vec::with_capacity(2 + 2 * f.args(i).len());
         words.extend([ty, id]);
         for (pred, v) in f.phi_arms(i) {
-            words.extend([self.value(v)?, self.exit_label(pred)]);
+            let value = match body.is_undefined(i, pred) {
+                true => self.b.undefined(ty),
+                false => self.value(v)?,
+            };
+            words.extend([value, self.exit_label(pred)]);
         }
         self.body.op_iter(Spv::Phi, words);
         Ok(())

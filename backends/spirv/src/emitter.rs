@@ -291,12 +291,6 @@ impl<'a> Emitter<'a> {
 
     // ----- refusals -----
 
-    /// A refusal of an instruction that the target cannot run.
-    pub(crate) fn refuse(&self, i: Inst, message: String, help: &str) -> Box<Diagnostic> {
-        let d = Diagnostic::new(Code::MPG_SPV_1101, self.f.inst(i).span, message);
-        Box::new(d.with_help(help))
-    }
-
     /// A refusal of the whole kernel.
     pub(crate) fn refuse_kernel(&self, message: String, help: &str) -> Box<Diagnostic> {
         let d = Diagnostic::new(Code::MPG_SPV_1101, self.f.span, message);

@@ -1,5 +1,6 @@
 //! SPIR-V 1.6 for Vulkan 1.3.
 
+mod available;
 mod builder;
 mod capabilities;
 mod compile;

@@ -58,13 +58,23 @@ fn any_graphs() {
 #[test]
 #[ignore]
 fn zz_min() {
-        let Some(gpu) = Gpu::open() else { return };
-    let mut total = 0; let mut bad = 0;
-    for nodes in [6] {
-        for seed in 21..22 {
+    let Some(gpu) = Gpu::open() else { return };
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut total = 0;
+    let mut bad = 0;
+    for nodes in 2..24 {
+        for seed in 0..60 {
             total += 1;
-            let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&gpu, seed, GraphShape::Reducible, nodes)));
-            if r.is_err() { bad += 1; println!("nodes {nodes} seed {seed}"); if bad > 12 { return; } }
+            let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                check(&gpu, seed, GraphShape::Reducible, nodes)
+            }));
+            if r.is_err() {
+                bad += 1;
+                println!("nodes {nodes} seed {seed}");
+                if bad > 12 {
+                    return;
+                }
+            }
         }
     }
     println!("{bad} of {total}");
@@ -82,7 +92,26 @@ fn zz_show() {
     let mut f = kernel.module.func(kernel.kernel).clone();
     let body = magpie_gpu::structurize::structurize(&mut f, &kernel.module.types).unwrap();
     println!("{}", magpie_mpir::print_fn(&kernel.module, &f));
-    let mut d = 0usize; body.walk(|e| { use magpie_gpu::structurize::Event::*; if matches!(e, Else|EndIf|EndLoop|EndCase|EndSwitch|Continuing{..}) { d -= 1; } println!("{}{e:?}", "  ".repeat(d)); if matches!(e, If{..}|Else|Loop{..}|Switch{..}|Case{..}|Default|Continuing{..}) { d += 1; } });
+    let mut d = 0usize;
+    body.walk(|e| {
+        use magpie_gpu::structurize::Event::*;
+        if matches!(e, Else | EndIf | EndLoop | EndCase | EndSwitch | Continuing { .. }) {
+            d -= 1;
+        }
+        println!("{}{e:?}", "  ".repeat(d));
+        if matches!(
+            e,
+            If { .. }
+                | Else
+                | Loop { .. }
+                | Switch { .. }
+                | Case { .. }
+                | Default
+                | Continuing { .. }
+        ) {
+            d += 1;
+        }
+    });
 }
 
 #[test]
@@ -97,6 +126,15 @@ fn zz_run() {
     let mut scalars = vec![0; blob.layout.scalar_size as usize];
     scalars[..4].copy_from_slice(&21u32.to_le_bytes());
     let mut memory = vec![kernel.buffers[0].bytes.clone()];
-    gpu.run_named(&blob, &mut memory, &[0], &scalars, LaunchSize { grid: kernel.grid, block: kernel.block });
-    println!("OUT {:?}", memory[0].chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect::<Vec<_>>());
+    gpu.run_named(
+        &blob,
+        &mut memory,
+        &[0],
+        &scalars,
+        LaunchSize { grid: kernel.grid, block: kernel.block },
+    );
+    println!(
+        "OUT {:?}",
+        memory[0].chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect::<Vec<_>>()
+    );
 }

@@ -177,17 +177,12 @@ impl Emitter<'_> {
             Op::GpuSubgroupAll => self.subgroup_vote(i, Spv::GroupNonUniformAll),
             Op::GpuSubgroupBallot => self.subgroup_ballot(i),
 
-            Op::GpuMetalSimdShuffle | Op::GpuMetalSimdSum | Op::GpuMetalSimdPrefixSum => {
-                let message = format!("`{}` exists on msl only", inst.op.name());
-                Err(self.refuse(i, message, "use the `gpu.subgroup` operations"))
-            }
-            Op::GpuPrint => {
-                let message = "`gpu.print` is not available on spv".to_string();
-                Err(self.refuse(i, message, "run the kernel on the CPU device to see its output"))
-            }
-
-            // What `legalize`, `lower_structs` and `inline_calls` remove.
-            Op::ISrem
+            // What `available` refuses, and what `legalize`, `lower_structs` and `inline_calls` remove.
+            Op::GpuPrint
+            | Op::GpuMetalSimdShuffle
+            | Op::GpuMetalSimdSum
+            | Op::GpuMetalSimdPrefixSum
+            | Op::ISrem
             | Op::IRotl
             | Op::IRotr
             | Op::IAddOverflows
