@@ -213,3 +213,18 @@ fn modules_say_what_the_files_expect() {
         }
     }
 }
+
+#[test]
+fn text_can_be_assembled_again() {
+    for path in files() {
+        let (_, module) = read(&path);
+        let emitter = SpirvEmitter { target: SpirvTarget::COMMON, sources: None };
+        let blob = emitter.emit(&module, FnId(0)).unwrap();
+        let text = disassemble(&words(bytes(&blob.code))).unwrap();
+        let Some(assembled) = support::assemble(&text) else { return };
+        // Ids that have a name get other numbers, so the texts are compared.
+        let again = disassemble(&words(&assembled)).unwrap();
+        let body = |text: &str| text.split_once('\n').unwrap().1.to_string();
+        assert_eq!(body(&again), body(&text), "{}", path.display());
+    }
+}

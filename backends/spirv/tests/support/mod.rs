@@ -32,19 +32,44 @@ pub(crate) fn words(module: &[u8]) -> Vec<u32> {
     module.as_chunks::<4>().0.iter().map(|&w| u32::from_le_bytes(w)).collect()
 }
 
-/// Panics with the validator's message when it refuses a module.
-pub(crate) fn validate(what: &str, module: &[u8]) {
-    let spawned = Command::new("spirv-val")
-        .args(["--target-env", "vulkan1.3", "-"])
+/// Runs a tool of SPIR-V on its standard input; gives its output, or its message when it refuses.
+/// `None` when there is no such tool.
+fn tool(name: &str, arguments: &[&str], input: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    let spawned = Command::new(name)
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let Ok(mut child) = spawned else { return skip("spirv-val") };
-    child.stdin.take().unwrap().write_all(module).unwrap();
+    let Ok(mut child) = spawned else {
+        skip(name);
+        return None;
+    };
+    let mut stdin = child.stdin.take().unwrap();
+    // A tool that refuses its input early closes it.
+    let _ = stdin.write_all(input);
+    drop(stdin);
     let output = child.wait_with_output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{what}: {message}");
+    match output.status.success() {
+        true => Some(Ok(output.stdout)),
+        false => Some(Err(String::from_utf8_lossy(&output.stderr).into_owned())),
+    }
+}
+
+/// Panics with the validator's message when it refuses a module.
+pub(crate) fn validate(what: &str, module: &[u8]) {
+    if let Some(Err(message)) = tool("spirv-val", &["--target-env", "vulkan1.3", "-"], module) {
+        panic!("{what}: {message}");
+    }
+}
+
+/// The module of an assembly text; `None` when there is no assembler.
+pub(crate) fn assemble(text: &str) -> Option<Vec<u8>> {
+    let arguments = ["--target-env", "vulkan1.3", "--preserve-numeric-ids", "-o", "-", "-"];
+    match tool("spirv-as", &arguments, text.as_bytes())? {
+        Ok(module) => Some(module),
+        Err(message) => panic!("{message}\n{text}"),
+    }
 }
 
 /// A Vulkan device.
