@@ -22,8 +22,8 @@ enum Artifact {
     Spv,
     /// `gpu/<sid>.spvasm`: the same, disassembled.
     SpvText,
-    /// Known, but made by a back end that this build does not have.
-    OtherKernels(GpuBackend),
+    /// Kernels for a back end that this build does not have.
+    OtherKernels,
     /// Known, but not made by this build.
     Later,
 }
@@ -32,10 +32,10 @@ const NAMES: &[(&str, Artifact)] = &[
     ("mpir", Artifact::Mpir),
     ("spv", Artifact::Spv),
     ("spv-text", Artifact::SpvText),
-    ("msl", Artifact::OtherKernels(GpuBackend::Msl)),
-    ("ptx", Artifact::OtherKernels(GpuBackend::Ptx)),
-    ("hip", Artifact::OtherKernels(GpuBackend::Hip)),
-    ("wgsl", Artifact::OtherKernels(GpuBackend::Wgsl)),
+    ("msl", Artifact::OtherKernels),
+    ("ptx", Artifact::OtherKernels),
+    ("hip", Artifact::OtherKernels),
+    ("wgsl", Artifact::OtherKernels),
     ("exe", Artifact::Later),
     ("object", Artifact::Later),
     ("asm", Artifact::Later),
@@ -81,12 +81,11 @@ fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, S
             Some(artifact @ (Artifact::Mpir | Artifact::Spv | Artifact::SpvText)) => {
                 wanted.push(artifact);
             }
-            Some(Artifact::OtherKernels(backend)) => {
+            Some(Artifact::OtherKernels) => {
                 let message =
                     format!("`--emit {name}` needs a back end that this build does not have");
-                let help = format!("portable kernels can be compiled for spv ({})", MADE_HERE);
-                let help = if backend == GpuBackend::Wgsl { MADE_HERE } else { &help };
-                session.refuse(Code::MPG_CORE_1300, message, help);
+                let help = format!("{MADE_HERE}; portable kernels can be compiled for spv");
+                session.refuse(Code::MPG_CORE_1300, message, &help);
             }
             Some(Artifact::Later) => {
                 let message = format!("`--emit {name}` is not supported by this build");

@@ -31,8 +31,7 @@ pub(crate) struct Program {
 
 /// MPIR text is no language: it may hold what any language may, and only what no kernel can do is
 /// forbidden.
-const MPIR_RULES: RuleSet =
-    RuleSet::HOST_FEATURES.union(RuleSet::RECURSION).union(RuleSet::EXCESS);
+const MPIR_RULES: RuleSet = RuleSet::HOST_FEATURES.union(RuleSet::RECURSION).union(RuleSet::EXCESS);
 
 /// The languages that a program can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
