@@ -7,6 +7,7 @@ use magpie_codegen_cpu::{HostCode, compile_host};
 use magpie_diag::{Code, Diagnostic};
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_mpir::{Domain, FnId};
+use magpie_rt::program_stack::with_program_stack;
 use magpie_types::fixed;
 
 /// A host function in memory that takes nothing: `@main` or a test.
@@ -28,21 +29,27 @@ enum HostResult {
 impl HostFn {
     /// Calls the function; `unit` counts as 0. A panic ends the process.
     pub(crate) fn call(&self) -> i64 {
+        let (address, result) = (self.address as usize, self.result);
         // SAFETY: the address is that of a compiled function without parameters and with this
-        // result, and `_code` keeps it in memory.
-        unsafe {
-            match self.result {
-                HostResult::Unit => {
-                    std::mem::transmute::<*const u8, extern "C" fn()>(self.address)();
-                    0
-                }
-                HostResult::I32 => {
-                    std::mem::transmute::<*const u8, extern "C" fn() -> i32>(self.address)().into()
-                }
-                HostResult::I64 => {
-                    std::mem::transmute::<*const u8, extern "C" fn() -> i64>(self.address)()
-                }
+        // result, and `_code` keeps it in memory until the call is over.
+        with_program_stack(move || unsafe { call(address, result) })
+    }
+}
+
+/// # Safety
+/// The address is that of a function without parameters and with this result.
+unsafe fn call(address: usize, result: HostResult) -> i64 {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match result {
+            HostResult::Unit => {
+                std::mem::transmute::<usize, extern "C" fn()>(address)();
+                0
             }
+            HostResult::I32 => {
+                std::mem::transmute::<usize, extern "C" fn() -> i32>(address)().into()
+            }
+            HostResult::I64 => std::mem::transmute::<usize, extern "C" fn() -> i64>(address)(),
         }
     }
 }

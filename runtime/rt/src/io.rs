@@ -55,7 +55,11 @@ pub(crate) fn flush_before_death() {
 
 /// Flushes at the end of the process, for hosts that return from `main` or call `exit`.
 extern "C" fn flush_at_exit() {
-    // Whoever holds the lock is in the middle of a write and will not come back.
+    flush_if_idle();
+}
+
+/// Flushes unless somebody is in the middle of a write: he will not come back.
+pub(crate) fn flush_if_idle() {
     if let Ok(mut pending) = PENDING.try_lock() {
         let _ = write_pending(&mut pending);
     }

@@ -28,6 +28,7 @@ pub mod native;
 pub mod object;
 pub mod os;
 pub mod panic;
+pub mod program_stack;
 mod signature;
 mod status;
 pub mod string;
