@@ -1,10 +1,11 @@
 //! [`Cfg`]: successors, predecessors and an order of the blocks.
 
-use crate::{Block, MpirFn};
+use crate::{Block, MpirFn, Terminator};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Neighbours of every node of a graph, in one array: those of node `n` are
 /// `list[start[n] .. start[n + 1]]`.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Adjacency {
     start: Vec<u32>,
     list: Vec<Block>,
@@ -67,7 +68,14 @@ pub struct Cfg {
     rpo: Vec<Block>,
     rpo_number: Vec<u32>,
     stack: Vec<(Block, u32)>,
+    /// Which graph this is: a number of its own for each one computed.
+    id: u64,
 }
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Targets of a terminator that are compared with what is known of it.
+const MAX_COMPARED: usize = 16;
 
 const UNREACHABLE: u32 = u32::MAX;
 
@@ -79,8 +87,13 @@ impl Cfg {
         cfg
     }
 
-    /// Recomputes the graph, reusing memory.
+    /// Recomputes the graph, reusing memory. When it is what it was, nothing is done, and trees and
+    /// loops made of it are still right.
     pub fn compute(&mut self, f: &MpirFn) {
+        if self.is_of(f) {
+            return;
+        }
+        self.id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let n = f.blocks.len();
         self.succs.clear();
         // `rpo_number` marks the targets seen for the current source until the order is known.
@@ -129,6 +142,42 @@ impl Cfg {
         for (number, b) in self.rpo.iter().enumerate() {
             self.rpo_number[b.index()] = number as u32;
         }
+    }
+
+    /// Whether the function has this graph.
+    fn is_of(&self, f: &MpirFn) -> bool {
+        if self.id == 0 || f.blocks.len() != self.num_blocks() {
+            return false;
+        }
+        f.blocks.iter().enumerate().all(|(b, block)| {
+            let known = self.succs.of(b);
+            match block.term {
+                Terminator::Ret(_) | Terminator::Unreachable => known.is_empty(),
+                Terminator::Br(t) => *known == [t],
+                Terminator::Cbr { then, else_, .. } if then == else_ => *known == [then],
+                Terminator::Cbr { then, else_, .. } => *known == [then, else_],
+                Terminator::Switch { ref cases, default, .. } => {
+                    // Each target is the next one known, or one before that.
+                    let mut seen = 0;
+                    let mut is_next = |t: Block| {
+                        if known.get(seen) == Some(&t) {
+                            seen += 1;
+                            return true;
+                        }
+                        known[..seen].contains(&t)
+                    };
+                    cases.len() < MAX_COMPARED
+                        && cases.iter().all(|c| is_next(c.1))
+                        && is_next(default)
+                        && seen == known.len()
+                }
+            }
+        })
+    }
+
+    /// A number that no other graph has.
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Number of blocks, unreachable ones included.
@@ -226,6 +275,24 @@ pub(crate) mod tests {
         assert!(cfg.is_retreating(Block(2), Block(0)));
         cfg.compute(&graph(&[&[]]));
         assert_eq!((cfg.num_blocks(), cfg.rpo()), (1, &blocks(&[0])[..]));
+    }
+
+    #[test]
+    fn an_unchanged_graph_keeps_its_number() {
+        let mut cfg = Cfg::new(&graph(&[&[1], &[2, 1, 3, 2], &[3], &[]]));
+        let id = cfg.id();
+        cfg.compute(&graph(&[&[1], &[2, 1, 3, 2], &[3], &[]]));
+        assert_eq!(cfg.id(), id);
+        for changed in [
+            graph(&[&[1], &[2, 1, 2, 2], &[3], &[]]),
+            graph(&[&[1], &[2, 1, 3, 2], &[3, 1], &[]]),
+            graph(&[&[1], &[2, 1, 3, 2], &[3], &[], &[]]),
+        ] {
+            let mut other = cfg.clone();
+            other.compute(&changed);
+            assert_ne!(other.id(), id);
+            assert_eq!(other.preds, Cfg::new(&changed).preds);
+        }
     }
 
     #[test]

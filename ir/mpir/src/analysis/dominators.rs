@@ -195,6 +195,8 @@ impl Tree {
 pub struct Dominators {
     tree: Tree,
     scratch: Scratch,
+    /// The graph that it is the tree of.
+    graph: u64,
 }
 
 impl Dominators {
@@ -205,8 +207,11 @@ impl Dominators {
         d
     }
 
-    /// Recomputes the tree, reusing memory.
+    /// Recomputes the tree, reusing memory, unless it is the tree of this graph.
     pub fn compute(&mut self, cfg: &Cfg) {
+        if std::mem::replace(&mut self.graph, cfg.id()) == cfg.id() {
+            return;
+        }
         let n = cfg.num_blocks();
         self.tree.parent.clear();
         self.tree.preorder.clear();

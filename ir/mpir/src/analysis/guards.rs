@@ -49,6 +49,10 @@ impl Guards {
         &self.guards[self.start[b.index()] as usize..self.start[b.index() + 1] as usize]
     }
 
+    pub(crate) fn all(&self) -> &[Guard] {
+        &self.guards
+    }
+
     /// What the edge proves, if it is the only one between the two blocks.
     fn edge(&mut self, f: &MpirFn, from: Block, to: Block) {
         match f.block(from).term {

@@ -37,6 +37,8 @@ pub struct Loops {
     of_block: Vec<Option<LoopId>>,
     blocks: Vec<Block>,
     is_reducible: bool,
+    /// The graph that these are the loops of.
+    graph: u64,
     found: Vec<Found>,
     work: Vec<Block>,
     order: Vec<u32>,
@@ -62,8 +64,11 @@ impl Loops {
         loops
     }
 
-    /// Recomputes the loops, reusing memory.
+    /// Recomputes the loops, reusing memory, unless they are the loops of this graph.
     pub fn compute(&mut self, cfg: &Cfg, dom: &Dominators) {
+        if std::mem::replace(&mut self.graph, cfg.id()) == cfg.id() {
+            return;
+        }
         self.is_reducible = true;
         self.loops.clear();
         self.found.clear();

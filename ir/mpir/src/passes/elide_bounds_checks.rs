@@ -21,11 +21,30 @@ pub fn elide_bounds_checks(
     if f.domain != Domain::Device || !f.blocks.iter().flat_map(|b| &b.insts).any(is_checked) {
         return false;
     }
-    let PassContext { cfg, dom, positions, ranges, insts: proved, .. } = ctx;
+    prepare(f, facts, ctx);
+    elide(f, types, ctx)
+}
+
+/// Computes what proofs about the indices of checked accesses need.
+pub(super) fn prepare(f: &MpirFn, facts: LaunchFacts, ctx: &mut PassContext) {
+    let PassContext { cfg, dom, positions, ranges, values: wanted, .. } = ctx;
     cfg.compute(f);
     dom.compute(cfg);
     positions.compute(f);
-    ranges.compute(f, cfg, dom, facts);
+    wanted.clear();
+    for &i in f.blocks.iter().flat_map(|b| &b.insts) {
+        wanted.extend(checked_access(f, i).map(|(_, index)| index));
+        // The length that an index is compared with.
+        if f.inst(i).op == Op::GpuBufferLen {
+            wanted.extend(f.inst(i).result());
+        }
+    }
+    ranges.compute_for(f, cfg, dom, facts, wanted.iter().copied());
+}
+
+/// Elides what is proved, after [`prepare`].
+pub(super) fn elide(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
+    let PassContext { cfg, dom, positions, ranges, insts: proved, .. } = ctx;
     let lengths = lengths(f, cfg);
     proved.clear();
     ranges.start_walk();

@@ -104,25 +104,33 @@ pub(super) struct Numbering {
 
 const EMPTY: u32 = u32::MAX;
 
+/// A place of the index: the hash beside the entry, so that most others are passed over here.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u32,
+    entry: u32,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    hash: u32,
-    inst: u32,
+    inst: Inst,
     block: Block,
     version: u32,
 }
 
-/// The computations seen, in open addressing. An entry whose block does not dominate the current
-/// one never will again, and may be replaced.
+/// The computations seen, in a list and an index into it by hash in open addressing. An entry whose
+/// block does not dominate the current one never will again, and gives its place to an equal one.
 #[derive(Clone, Default, Debug)]
 struct Table {
+    index: Vec<Slot>,
     entries: Vec<Entry>,
 }
 
 impl Table {
     fn start(&mut self, insts: usize) {
-        let empty = Entry { hash: 0, inst: EMPTY, block: Block(0), version: 0 };
-        refill(&mut self.entries, (insts * 2).next_power_of_two().max(16), empty);
+        let size = (insts + insts / 2).next_power_of_two().max(16);
+        refill(&mut self.index, size, Slot { hash: 0, entry: EMPTY });
+        self.entries.clear();
     }
 
     /// The equal instruction that dominates `i`; otherwise `i` is remembered.
@@ -135,28 +143,25 @@ impl Table {
         dom: &Dominators,
     ) -> Option<Inst> {
         let hash = hash(f, i, block, version);
-        let mask = self.entries.len() - 1;
+        let mask = self.index.len() - 1;
         let mut at = hash as usize & mask;
-        loop {
-            let entry = &mut self.entries[at];
-            let new = Entry { hash, inst: i.0, block, version };
-            if entry.inst == EMPTY {
-                *entry = new;
-                return None;
-            }
-            let leader = Inst(entry.inst);
-            if entry.hash == hash
-                && entry.version == version
-                && are_equal(f, leader, entry.block, i, block)
-            {
-                if dom.dominates(entry.block, block) {
-                    return Some(leader);
+        let new = Entry { inst: i, block, version };
+        while self.index[at].entry != EMPTY {
+            if self.index[at].hash == hash {
+                let entry = &mut self.entries[self.index[at].entry as usize];
+                if entry.version == version && are_equal(f, entry.inst, entry.block, i, block) {
+                    if dom.dominates(entry.block, block) {
+                        return Some(entry.inst);
+                    }
+                    *entry = new;
+                    return None;
                 }
-                *entry = new;
-                return None;
             }
             at = (at + 1) & mask;
         }
+        self.index[at] = Slot { hash, entry: self.entries.len() as u32 };
+        self.entries.push(new);
+        None
     }
 }
 
@@ -179,8 +184,9 @@ fn hash(f: &MpirFn, i: Inst, block: Block, version: u32) -> u32 {
         }
         ref args => args.iter().for_each(|v| h.write_u32(v.0)),
     }
-    // The upper bits are the well mixed ones.
-    (h.finish() >> 32) as u32 ^ h.finish() as u32
+    // Ids are close to each other: without another round their hashes lie in clusters.
+    let mixed = (h.finish() ^ h.finish() >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as u32
 }
 
 fn are_equal(f: &MpirFn, a: Inst, block_a: Block, b: Inst, block_b: Block) -> bool {

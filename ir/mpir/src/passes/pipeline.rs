@@ -1,6 +1,7 @@
 //! The order of the passes.
 
 use super::*;
+use crate::analysis::LaunchFacts;
 use crate::verify::{Stage, verify_fn};
 use crate::{FnId, Module, MpirFn};
 use magpie_types::TypeCtx;
@@ -35,15 +36,10 @@ const HOST: &[Step] = steps![
 ];
 
 /// Kernels and device functions: from closed to scalar and simple.
-const DEVICE: &[Step] = steps![
-    simplify_cfg,
-    lower_structs(types),
-    fold(types),
-    gvn(types),
-    sccp,
-    if_convert,
-    simplify_cfg,
-];
+const DEVICE: &[Step] = steps![simplify_cfg, lower_structs(types), fold(types), gvn(types)];
+
+/// What constants and the known ways of branches open up.
+const BRANCHES: &[Step] = steps![sccp, if_convert, simplify_cfg];
 
 /// Loops of constant length; the steps behind the first are taken only when that changes something.
 const UNROLL: &[Step] = steps![unroll, simplify_cfg, fold(types), gvn(types)];
@@ -51,12 +47,17 @@ const UNROLL: &[Step] = steps![unroll, simplify_cfg, fold(types), gvn(types)];
 /// Loops inside loops are unrolled from the inside, this many levels.
 const MAX_UNROLLED_LEVELS: usize = 3;
 
-/// What remains for loops and the code in them.
-const LOOPS: &[Step] =
-    steps![licm(types), fold(types), gvn(types), dce, if_convert, simplify_cfg, dce,];
+/// What does not change in the loops that remain.
+const LOOPS: &[Step] = steps![licm(types)];
 
-/// Behind the lowering of bounds checks.
-const LATE: &[Step] = steps![fold(types), gvn(types), dce];
+/// Again, when something has changed since: what was moved and joined may be equal now.
+const AGAIN: &[Step] = steps![fold(types), gvn(types)];
+
+/// Leaves nothing unused behind.
+const CLEAN: &[Step] = steps![dce];
+
+/// Blocks that became empty.
+const EMPTY: &[Step] = steps![if_convert, simplify_cfg];
 
 /// Runs the passes over functions, with memory that is reused from one to the next.
 ///
@@ -96,15 +97,39 @@ impl Pipeline {
     pub fn optimize_device(&mut self, module: &mut Module, id: FnId) {
         self.with_fn(module, id, |pipeline, module, f| {
             pipeline.run_all(module, f, DEVICE);
+            let mut changed = pipeline.run_all(module, f, BRANCHES);
             for _ in 0..MAX_UNROLLED_LEVELS {
                 if !pipeline.run(module, f, &UNROLL[0]) {
                     break;
                 }
                 pipeline.run_all(module, f, &UNROLL[1..]);
+                changed = false;
             }
-            pipeline.run_all(module, f, LOOPS);
+            changed |= pipeline.run_all(module, f, LOOPS);
+            if changed {
+                pipeline.run_all(module, f, AGAIN);
+            }
+            pipeline.run_all(module, f, CLEAN);
+            if pipeline.run_all(module, f, EMPTY) {
+                pipeline.run_all(module, f, CLEAN);
+            }
             f.compact(|_| true);
         });
+    }
+
+    /// Elides the bounds checks of an optimised kernel that are proved; and finds preconditions for
+    /// the others, with the body for launches that meet them. Both bodies still need
+    /// [`Pipeline::lower_bounds_checks`]. `facts` must hold for every launch of the code.
+    pub fn prove_bounds(
+        &mut self,
+        module: &Module,
+        f: &mut MpirFn,
+        facts: LaunchFacts,
+    ) -> Option<Unchecked> {
+        let start = self.times.is_some().then(Instant::now);
+        let unchecked = preconditions(f, &module.types, facts, &mut self.ctx);
+        self.after(module, f, "preconditions", start);
+        unchecked
     }
 
     /// Makes the bounds checks of a kernel explicit and removes what they have in common. `f` is
@@ -114,9 +139,8 @@ impl Pipeline {
         let changed = lower_bounds_checks(f, &module.types, width, &mut self.ctx);
         self.after(module, f, "lower_bounds_checks", start);
         if changed {
-            self.run_all(module, f, LATE);
+            self.run(module, f, &AGAIN[1]);
         }
-        f.compact(|_| true);
     }
 
     fn with_fn(
@@ -135,10 +159,8 @@ impl Pipeline {
         module.fns[id.index()] = f;
     }
 
-    fn run_all(&mut self, module: &Module, f: &mut MpirFn, steps: &[Step]) {
-        for step in steps {
-            self.run(module, f, step);
-        }
+    fn run_all(&mut self, module: &Module, f: &mut MpirFn, steps: &[Step]) -> bool {
+        steps.iter().fold(false, |changed, step| self.run(module, f, step) | changed)
     }
 
     fn run(&mut self, module: &Module, f: &mut MpirFn, step: &Step) -> bool {

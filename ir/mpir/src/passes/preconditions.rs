@@ -11,6 +11,7 @@
 
 use super::PassContext;
 use super::bounds::{checked_access, is_signed_index};
+use super::elide_bounds_checks::{elide, prepare};
 use crate::analysis::guards::Bound;
 use crate::analysis::predicate::Relation;
 use crate::analysis::{Cfg, LaunchFacts, Positions, Ranges};
@@ -30,6 +31,8 @@ pub struct Unchecked {
 
 /// A kernel has at most so many preconditions; further accesses stay checked.
 const MAX_PRECONDITIONS: usize = 24;
+/// After so many accesses that would need one more, no others are looked at.
+const MAX_WITHOUT: usize = 64;
 /// Steps of one bound's program.
 const MAX_PROGRAM: usize = 48;
 /// Depth of the expression a bound is computed from.
@@ -37,11 +40,12 @@ const MAX_DEPTH: usize = 8;
 /// Parts that are looked at for one access.
 const MAX_STEPS: usize = 96;
 
-/// Finds preconditions for the accesses of buffers that are still checked; `None` when there is
-/// none to be found. `facts` must hold for every launch of the code. Aggregate parameters are read
-/// with `leaf.get`.
+/// Elides the bounds checks of a kernel that are proved ([`super::elide_bounds_checks`]) and finds
+/// preconditions for the accesses of buffers that are still checked; `None` when there is none to
+/// be found. `facts` must hold for every launch of the code. Aggregate parameters are read with
+/// `leaf.get`.
 pub fn preconditions(
-    f: &MpirFn,
+    f: &mut MpirFn,
     types: &TypeCtx,
     facts: LaunchFacts,
     ctx: &mut PassContext,
@@ -50,25 +54,27 @@ pub fn preconditions(
     if !f.is_kernel() || !f.blocks.iter().flat_map(|b| &b.insts).any(is_checked) {
         return None;
     }
+    prepare(f, facts, ctx);
+    elide(f, types, ctx);
     let PassContext { cfg, dom, positions, ranges, .. } = ctx;
-    cfg.compute(f);
-    dom.compute(cfg);
-    positions.compute(f);
-    ranges.compute(f, cfg, dom, facts);
     let launch = Launch::of(f, types, facts);
     let mut found: Vec<Precondition> = Vec::new();
     let mut covered = Vec::new();
+    let mut without = 0;
     ranges.start_walk();
     for &b in dom.preorder() {
         ranges.enter(f, dom, b);
         for &i in &f.block(b).insts {
             let Some((array, index)) = checked_access(f, i) else { continue };
-            let Some(buffer) = launch.buffer(array) else { continue };
-            let mut bounds = Bounds { f, cfg, positions, ranges, launch: &launch, steps: 0 };
+            let Some(buffer) = launch.buffer(array).filter(|_| without < MAX_WITHOUT) else {
+                continue;
+            };
+            let mut bounds = Bounds { f: &*f, cfg, positions, ranges, launch: &launch, steps: 0 };
             let Some(bound) = bounds.one_past(index) else { continue };
             let precondition = Precondition { bound, buffer };
             if !found.contains(&precondition) {
                 if found.len() == MAX_PRECONDITIONS {
+                    without += 1;
                     continue;
                 }
                 found.push(precondition);
@@ -414,7 +420,13 @@ impl Bounds<'_> {
     }
 
     /// The smaller or larger of two signed numbers; like the unsigned one when none is negative.
-    fn signed_min_max(&mut self, x: Value, y: Value, is_min: bool, depth: usize) -> Option<Program> {
+    fn signed_min_max(
+        &mut self,
+        x: Value,
+        y: Value,
+        is_min: bool,
+        depth: usize,
+    ) -> Option<Program> {
         let penalties = [self.unless_nonnegative(x, depth)?, self.unless_nonnegative(y, depth)?];
         let (a, b) = (self.upper(x, depth), self.upper(y, depth));
         let mut bound = match is_min {

@@ -7,6 +7,7 @@
 
 mod range;
 mod scope;
+mod slice;
 
 pub use range::Range;
 pub(crate) use scope::Scope;
@@ -15,6 +16,7 @@ use super::guards::Guards;
 use super::{Cfg, Dominators};
 use crate::{Block, Const, Inst, MpirFn, Op, Terminator, Value, ValueDef};
 use magpie_types::PrimType;
+use slice::Slice;
 
 /// What is known of every launch of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -50,6 +52,7 @@ pub struct Ranges {
     assumed: Vec<Option<Range>>,
     /// Phis with edges back.
     loop_phis: Vec<(Inst, PrimType)>,
+    slice: Slice,
 }
 
 impl Ranges {
@@ -62,8 +65,23 @@ impl Ranges {
 
     /// Recomputes the ranges, reusing memory.
     pub fn compute(&mut self, f: &MpirFn, cfg: &Cfg, dom: &Dominators, facts: LaunchFacts) {
+        let all = (0..f.locals.len()).map(Value::new);
+        self.compute_for(f, cfg, dom, facts, all);
+    }
+
+    /// Recomputes the ranges of some values and of what they depend on; those of others are the
+    /// whole type.
+    pub(crate) fn compute_for(
+        &mut self,
+        f: &MpirFn,
+        cfg: &Cfg,
+        dom: &Dominators,
+        facts: LaunchFacts,
+        wanted: impl Iterator<Item = Value>,
+    ) {
         self.facts = facts;
         self.guards.compute(f, cfg, dom);
+        self.slice.compute(f, cfg, dom, &self.guards, wanted);
         self.of_value.clear();
         self.of_value.extend(f.locals.iter().map(|local| {
             let p = PrimType::from_id(local.ty).filter(|&p| has_range(p));
@@ -72,6 +90,7 @@ impl Ranges {
                 (p, _) => Range::full(p.unwrap_or(PrimType::U64)),
             }
         }));
+        self.scope.start(&self.of_value);
         for list in [&mut self.forward, &mut self.back, &mut self.assumed] {
             list.clear();
             list.resize(f.num_insts(), None);
@@ -79,8 +98,10 @@ impl Ranges {
         self.loop_phis.clear();
         for &b in cfg.rpo() {
             if cfg.preds(b).iter().any(|&p| cfg.is_reachable(p) && cfg.is_retreating(p, b)) {
-                let phis = f.phis(b).filter_map(|i| Some((i, ranged(f, f.inst(i).result()?)?)));
-                self.loop_phis.extend(phis);
+                for i in f.phis(b) {
+                    let v = f.inst(i).result().filter(|&v| self.slice.contains(v));
+                    self.loop_phis.extend(v.and_then(|v| Some((i, ranged(f, v)?))));
+                }
             }
         }
         for round in 0.. {
@@ -103,14 +124,14 @@ impl Ranges {
         self.of_value[v.index()]
     }
 
-    /// Begins another walk down the dominator tree, now with final ranges.
+    /// Begins another walk down the dominator tree.
     pub(crate) fn start_walk(&mut self) {
-        self.scope.start(self.of_value.iter().copied());
+        self.scope.restart();
     }
 
     /// Goes on to a block of the walk.
     pub(crate) fn enter(&mut self, f: &MpirFn, dom: &Dominators, b: Block) {
-        self.scope.enter(f, &self.guards, dom, b);
+        self.scope.enter(f, &self.guards, &self.slice, dom, b);
     }
 
     /// The range of a value in the current block of the walk, computed again from its operands.
@@ -123,9 +144,9 @@ impl Ranges {
         self.forward.fill(None);
         self.back.fill(None);
         self.start_walk();
-        for &b in dom.preorder() {
+        for (n, &b) in dom.preorder().iter().enumerate() {
             self.enter(f, dom, b);
-            for &i in &f.block(b).insts {
+            for &i in self.slice.insts(n) {
                 let inst = f.inst(i);
                 let Some(v) = inst.result() else { continue };
                 let Some(p) = PrimType::from_id(inst.ty).filter(|&p| has_range(p)) else {
@@ -155,7 +176,10 @@ impl Ranges {
     fn leave(&mut self, f: &MpirFn, cfg: &Cfg, from: Block, to: Block) {
         let mut position = None;
         for phi in f.phis(to) {
-            let Some(p) = f.inst(phi).result().and_then(|v| ranged(f, v)) else { continue };
+            let Some(result) = f.inst(phi).result().filter(|&v| self.slice.contains(v)) else {
+                continue;
+            };
+            let Some(p) = ranged(f, result) else { continue };
             // The phis of a block mostly have their arms in one order.
             let in_order = position.and_then(|n| f.phi_arms(phi).nth(n));
             let v = match in_order.filter(|arm| arm.0 == from) {

@@ -84,16 +84,26 @@ impl Range {
         if is_empty(both) || is_empty(tight) { self } else { tight }
     }
 
-    /// Bounds that grew since `before` go to the end of the type.
+    /// Bounds that grew since `before` go to the end of the type. The reading that is not the
+    /// type's own is given up: it would slow the growth down without saying more.
     pub(super) fn widened(self, p: PrimType, before: Range) -> Range {
-        let full = Range::full(p);
-        Range {
-            umin: if self.umin < before.umin { full.umin } else { before.umin },
-            umax: if self.umax > before.umax { full.umax } else { before.umax },
-            smin: if self.smin < before.smin { full.smin } else { before.smin },
-            smax: if self.smax > before.smax { full.smax } else { before.smax },
+        let mut r = Range::full(p);
+        if p.is_signed() {
+            if self.smin >= before.smin {
+                r.smin = before.smin;
+            }
+            if self.smax <= before.smax {
+                r.smax = before.smax;
+            }
+        } else {
+            if self.umin >= before.umin {
+                r.umin = before.umin;
+            }
+            if self.umax <= before.umax {
+                r.umax = before.umax;
+            }
         }
-        .tightened(p)
+        r.tightened(p)
     }
 
     /// Uses what each reading says about the other.
@@ -159,11 +169,11 @@ fn exact_bounds(p: PrimType, unsigned: Option<(i128, i128)>, signed: (i128, i128
     let mut r = full;
     if let Some((low, high)) = unsigned {
         // All results may wrap by the same multiple of 2^N.
-        let size = 1i128 << p.bit_width();
-        let wraps = low.div_euclid(size);
-        if wraps == high.div_euclid(size) {
-            r.umin = (low - wraps * size) as u64;
-            r.umax = (high - wraps * size) as u64;
+        let w = p.bit_width();
+        let wraps = low >> w;
+        if wraps == high >> w {
+            r.umin = (low - (wraps << w)) as u64;
+            r.umax = (high - (wraps << w)) as u64;
         }
     }
     let (low, high) = signed;

@@ -1,6 +1,7 @@
 //! [`Scope`]: what is known at a place, on a walk down the dominator tree.
 
 use super::range::Range;
+use super::slice::Slice;
 use super::{LaunchFacts, has_range, op_range};
 use crate::analysis::Dominators;
 use crate::analysis::guards::{Bound, Guards};
@@ -34,9 +35,9 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// Starts at the entry, with a range for each value.
-    pub(crate) fn start(&mut self, ranges: impl Iterator<Item = Range>) {
+    pub(super) fn start(&mut self, ranges: &[Range]) {
         self.now.clear();
-        self.now.extend(ranges);
+        self.now.extend_from_slice(ranges);
         self.newest_fact.clear();
         self.newest_fact.resize(self.now.len(), NONE);
         self.narrowed.clear();
@@ -45,19 +46,36 @@ impl Scope {
         self.open.clear();
     }
 
+    /// Starts at the entry again, with the ranges of the walk before.
+    pub(super) fn restart(&mut self) {
+        while !self.open.is_empty() {
+            self.close();
+        }
+    }
+
+    /// Forgets what the innermost block told.
+    fn close(&mut self) {
+        let Some((_, narrowed, told)) = self.open.pop() else { return };
+        for (v, before) in self.narrowed.drain(narrowed..).rev() {
+            self.now[v.index()] = before;
+        }
+        for (v, before) in self.told.drain(told..).rev() {
+            self.newest_fact[v.index()] = before;
+        }
+        self.facts.truncate(told);
+    }
+
     /// Goes on to a block: blocks come in the order of [`Dominators::preorder`].
-    pub(crate) fn enter(&mut self, f: &MpirFn, guards: &Guards, dom: &Dominators, b: Block) {
-        while let Some(&(from, narrowed, told)) = self.open.last()
-            && !dom.dominates(from, b)
-        {
-            for (v, before) in self.narrowed.drain(narrowed..).rev() {
-                self.now[v.index()] = before;
-            }
-            for (v, before) in self.told.drain(told..).rev() {
-                self.newest_fact[v.index()] = before;
-            }
-            self.facts.truncate(told);
-            self.open.pop();
+    pub(super) fn enter(
+        &mut self,
+        f: &MpirFn,
+        guards: &Guards,
+        slice: &Slice,
+        dom: &Dominators,
+        b: Block,
+    ) {
+        while self.open.last().is_some_and(|&(from, ..)| !dom.dominates(from, b)) {
+            self.close();
         }
         if guards.of(b).is_empty() {
             return;
@@ -65,7 +83,9 @@ impl Scope {
         self.open.push((b, self.narrowed.len(), self.told.len()));
         for guard in guards.of(b) {
             let p = PrimType::from_id(f.ty(guard.left)).filter(|&p| has_range(p));
-            let Some(p) = p else { continue };
+            let is_wanted = slice.contains(guard.left)
+                || matches!(guard.right, Bound::Value(v) if slice.contains(v));
+            let Some(p) = p.filter(|_| is_wanted) else { continue };
             let right = self.bound(f, p, guard.right);
             self.narrow(p, guard.left, guard.predicate, right);
             self.tell(guard.left, guard.predicate, guard.right);
