@@ -72,9 +72,9 @@ fn unchecked_bodies_stay_inside() {
         let mut k = random_kernel(seed, &config);
         inline_calls(&mut k.module, &mut Vec::new());
         Pipeline::new().optimize_device(&mut k.module, k.kernel);
-        let mut f = k.module.func(k.kernel).clone();
+        let f = k.module.func(k.kernel).clone();
         let facts = LaunchFacts { workgroup: (seed % 2 == 0).then_some(k.block) };
-        let unchecked = preconditions(&mut f, &k.module.types, facts, &mut PassContext::new());
+        let unchecked = preconditions(&f, &k.module.types, facts, &mut PassContext::new());
         let Some(Unchecked { body, preconditions }) = unchecked else { continue };
         bodies += 1;
         let mut module = k.module.clone();
@@ -139,9 +139,9 @@ fn unchecked_bodies_stay_inside() {
 fn kernel(params: &str, body: &str) -> (Module, Option<Unchecked>) {
     let text = format!("gpu fn t.@k({params}) -> unit workgroup(16, 16, 1) {{\n{body}\n}}\n");
     let module = parse(&text, magpie_diag::FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
-    let mut f = module.func(FnId(0)).clone();
+    let f = module.func(FnId(0));
     let unchecked =
-        preconditions(&mut f, &module.types, LaunchFacts::default(), &mut PassContext::new());
+        preconditions(f, &module.types, LaunchFacts::default(), &mut PassContext::new());
     (module, unchecked)
 }
 

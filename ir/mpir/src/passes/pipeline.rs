@@ -1,5 +1,6 @@
 //! The order of the passes.
 
+use super::preconditions::elide_or_find;
 use super::*;
 use crate::analysis::LaunchFacts;
 use crate::verify::{Stage, verify_fn};
@@ -127,7 +128,7 @@ impl Pipeline {
         facts: LaunchFacts,
     ) -> Option<Unchecked> {
         let start = self.times.is_some().then(Instant::now);
-        let unchecked = preconditions(f, &module.types, facts, &mut self.ctx);
+        let unchecked = elide_or_find(f, &module.types, facts, &mut self.ctx);
         self.after(module, f, "preconditions", start);
         unchecked
     }

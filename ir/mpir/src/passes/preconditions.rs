@@ -40,22 +40,47 @@ const MAX_DEPTH: usize = 8;
 /// Parts that are looked at for one access.
 const MAX_STEPS: usize = 96;
 
-/// Elides the bounds checks of a kernel that are proved ([`super::elide_bounds_checks`]) and finds
-/// preconditions for the accesses of buffers that are still checked; `None` when there is none to
-/// be found. `facts` must hold for every launch of the code. Aggregate parameters are read with
-/// `leaf.get`.
+/// Finds preconditions for the accesses of buffers that are still checked; `None` when there is
+/// none to be found. `facts` must hold for every launch of the code. Aggregate parameters are read
+/// with `leaf.get`.
 pub fn preconditions(
+    f: &MpirFn,
+    types: &TypeCtx,
+    facts: LaunchFacts,
+    ctx: &mut PassContext,
+) -> Option<Unchecked> {
+    if !f.is_kernel() || !has_checks(f) {
+        return None;
+    }
+    prepare(f, facts, ctx);
+    find(f, types, facts, ctx)
+}
+
+/// [`super::elide_bounds_checks`] and then [`preconditions`], with one analysis for both.
+pub(super) fn elide_or_find(
     f: &mut MpirFn,
     types: &TypeCtx,
     facts: LaunchFacts,
     ctx: &mut PassContext,
 ) -> Option<Unchecked> {
-    let is_checked = |&i: &Inst| checked_access(f, i).is_some();
-    if !f.is_kernel() || !f.blocks.iter().flat_map(|b| &b.insts).any(is_checked) {
+    if !f.is_kernel() || !has_checks(f) {
         return None;
     }
     prepare(f, facts, ctx);
     elide(f, types, ctx);
+    find(f, types, facts, ctx)
+}
+
+fn has_checks(f: &MpirFn) -> bool {
+    f.blocks.iter().flat_map(|b| &b.insts).any(|&i| checked_access(f, i).is_some())
+}
+
+fn find(
+    f: &MpirFn,
+    types: &TypeCtx,
+    facts: LaunchFacts,
+    ctx: &mut PassContext,
+) -> Option<Unchecked> {
     let PassContext { cfg, dom, positions, ranges, .. } = ctx;
     let launch = Launch::of(f, types, facts);
     let mut found: Vec<Precondition> = Vec::new();
@@ -69,7 +94,7 @@ pub fn preconditions(
             let Some(buffer) = launch.buffer(array).filter(|_| without < MAX_WITHOUT) else {
                 continue;
             };
-            let mut bounds = Bounds { f: &*f, cfg, positions, ranges, launch: &launch, steps: 0 };
+            let mut bounds = Bounds { f, cfg, positions, ranges, launch: &launch, steps: 0 };
             let Some(bound) = bounds.one_past(index) else { continue };
             let precondition = Precondition { bound, buffer };
             if !found.contains(&precondition) {
