@@ -1,10 +1,10 @@
 //! Random kernels mean the same before and after every pass, by the reference interpreter.
 
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
-use magpie_mpir::analysis::LaunchFacts;
+use magpie_mpir::analysis::{Cfg, Dominators, LaunchFacts, Loops, Uniformity};
 use magpie_mpir::passes::*;
 use magpie_mpir::testing::{KernelConfig, RandomArgument, RandomKernel, random_kernel};
-use magpie_mpir::{Module, MpirFn, Stage, print_module, verify_module};
+use magpie_mpir::{Inst, Module, MpirFn, Op, Stage, print_module, verify_module};
 use magpie_types::TypeCtx;
 
 type Pass = fn(&mut MpirFn, &TypeCtx, &mut PassContext) -> bool;
@@ -52,6 +52,9 @@ fn check(k: &RandomKernel, wanted: &[Vec<u8>], module: &Module, what: &str) {
         let faults: Vec<String> = faults.iter().map(|d| d.message.clone()).collect();
         panic!("{what} breaks the rules:\n{}\n{}", faults.join("\n"), print_module(module));
     }
+    if let Some(broken) = broken_law(module.func(k.kernel), &module.types) {
+        panic!("{what}: {broken}\n{}\n{}", print_module(&k.module), print_module(module));
+    }
     let got = match run(k, module) {
         Ok(got) => got,
         Err(fault) => panic!("{what}: {fault}\n{}", print_module(module)),
@@ -67,11 +70,27 @@ fn check(k: &RandomKernel, wanted: &[Vec<u8>], module: &Module, what: &str) {
     }
 }
 
+/// What no pass may do to a kernel that is reducible and has all barriers in uniform control flow.
+fn broken_law(f: &MpirFn, types: &TypeCtx) -> Option<&'static str> {
+    let cfg = Cfg::new(f);
+    if !Loops::new(&cfg, &Dominators::new(&cfg)).is_reducible() {
+        return Some("irreducible control flow");
+    }
+    let uniformity = Uniformity::new(f, types, &cfg);
+    let is_barrier = |&i: &Inst| f.inst(i).op == Op::GpuBarrier;
+    let divided = cfg
+        .rpo()
+        .iter()
+        .any(|&b| !uniformity.is_uniform_block(b) && f.block(b).insts.iter().any(is_barrier));
+    divided.then_some("a barrier in divergent control flow")
+}
+
 fn check_seed(seed: u64, config: &KernelConfig) {
     let k = random_kernel(seed, config);
     if let Err(faults) = verify_module(&k.module, Stage::Core) {
         panic!("seed {seed}: {}\n{}", faults[0].message, print_module(&k.module));
     }
+    assert_eq!(broken_law(k.module.func(k.kernel), &k.module.types), None, "seed {seed}");
     let wanted = match run(&k, &k.module) {
         Ok(wanted) => wanted,
         Err(fault) => panic!("seed {seed}: {fault}\n{}", print_module(&k.module)),
