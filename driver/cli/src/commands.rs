@@ -102,8 +102,8 @@ fn new(session: &mut Session, output: Output, path: &std::path::Path) -> Result<
 }
 
 fn build(session: &mut Session, output: Output, emit: &[String]) -> Result<Done, Stop> {
-    for path in magpie_driver::build(session, emit)? {
-        output.answer(&format!("{}\n", path.display()));
+    for name in magpie_driver::build(session, emit)? {
+        output.answer(&format!("{name}\n"));
     }
     Ok(Done::Silent)
 }

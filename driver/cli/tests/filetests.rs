@@ -110,13 +110,13 @@ impl Toolchain for Magpie {
         let copy = dir.path().join(path.file_name().unwrap_or_default());
         std::fs::copy(path, &copy).map_err(|error| error.to_string())?;
         let mut command = self.command(&["build", "--emit", "spv,spv-text"]);
-        let output = run_process(command.arg(&copy), LIMITS)?;
+        let output = run_process(command.arg(&copy).current_dir(dir.path()), LIMITS)?;
         if output.exit_code != 0 {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
         }
         let written = String::from_utf8_lossy(&output.stdout).into_owned();
         let files = |extension: &str| -> Vec<PathBuf> {
-            let named = written.lines().map(PathBuf::from);
+            let named = written.lines().map(|name| dir.path().join(name));
             named.filter(|path| path.extension().is_some_and(|e| e == extension)).collect()
         };
         for module in files("spv") {

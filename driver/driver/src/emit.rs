@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::frontend::{self, Program};
 use crate::kernels::Kernels;
-use crate::project::Project;
+use crate::project::{Project, display_name};
 use crate::registry;
 use crate::session::{Session, Stop};
 use crate::targets::{self, COMMON_FEATURES};
@@ -54,11 +54,12 @@ const NAMES: &[(&str, Artifact)] = &[
 const MADE_HERE: &str = "this build makes mpir, spv and spv-text";
 
 /// Compiles the program of the session and writes what `emit` names, an executable when it is
-/// empty, and with any kernel the registry. Gives the paths written.
+/// empty, and with any kernel the registry. Gives the files
+/// written.
 ///
 /// # Errors
 /// The program is refused, a name is unknown, a file cannot be written.
-pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<PathBuf>, Stop> {
+pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<String>, Stop> {
     let wanted = parse_emit(session, emit)?;
     let project = Project::find(session)?;
     let program = frontend::load(session, &project)?;
@@ -191,22 +192,22 @@ fn relative_sources(session: &Session, root: &Path) -> SourceMap {
     sources
 }
 
-fn write(session: &mut Session, project: &Project, files: Vec<File>) -> Result<Vec<PathBuf>, Stop> {
+fn write(session: &mut Session, project: &Project, files: Vec<File>) -> Result<Vec<String>, Stop> {
     let folder = project.artifact_dir();
-    let mut paths = Vec::new();
+    let mut names = Vec::new();
     for (below, content) in files {
         let path = folder.join(below);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         let made = made.map_err(|error| crate::source_file::reason(&error));
         let written = made.and_then(|()| magpie_rt::fs::write_whole(&path, &content));
         if let Err(why) = written {
-            let message = format!("cannot write `{}`: {why}", path.display());
+            let message = format!("cannot write `{}`: {why}", display_name(&path));
             let help = "free space or change permissions; a file of that name is still complete";
             return Err(session.refuse(Code::MPL0004, message, help));
         }
         let below = path.strip_prefix(&project.root).unwrap_or(&path);
         session.artifacts.push(below.display().to_string());
-        paths.push(path);
+        names.push(display_name(&path));
     }
-    Ok(paths)
+    Ok(names)
 }

@@ -4,6 +4,7 @@ use crate::manifest::{self, GpuKeys, Manifest};
 use crate::session::{Session, Stop};
 use crate::source_file;
 use crate::target;
+use crate::targets::BACKENDS;
 use magpie_diag::{Code, closest};
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,7 @@ impl Project {
             None => folder_of(&entry).unwrap_or_default(),
         };
         let profile = profile(session, &manifest)?;
-        check_target(session)?;
+        check_targets(session)?;
         Ok(Project { entry, root, has_manifest: found.is_some(), manifest, profile })
     }
 
@@ -127,15 +128,25 @@ fn profile(session: &mut Session, manifest: &Manifest) -> Result<String, Stop> {
     Err(session.refuse(Code::MPL0006, message, &help))
 }
 
-fn check_target(session: &mut Session) -> Result<(), Stop> {
-    match session.options.target.as_deref() {
-        None | Some(target::TRIPLE | "native") => Ok(()),
-        Some(other) => {
-            let message =
-                format!("this build makes programs for {} only, not `{other}`", target::TRIPLE);
-            Err(session.refuse(Code::MPT2050, message, "leave out --target"))
+/// What is asked for must be something that this build can make.
+fn check_targets(session: &mut Session) -> Result<(), Stop> {
+    if let Some(other) = session.options.target.clone()
+        && !matches!(other.as_str(), target::TRIPLE | "native")
+    {
+        let message =
+            format!("this build makes programs for {} only, not `{other}`", target::TRIPLE);
+        return Err(session.refuse(Code::MPT2050, message, "leave out --target"));
+    }
+    for backend in session.options.blobs.clone() {
+        if !BACKENDS.contains(&backend) {
+            let message = format!(
+                "`--blobs {}` needs a back end that this build does not have",
+                backend.name()
+            );
+            return Err(session.refuse(Code::MPG_CORE_1300, message, "this build has spv"));
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -61,27 +61,27 @@ pub(crate) fn prepare(
 }
 
 /// A device that was named must be there: to go on without it would only hide why nothing works.
+/// Otherwise devices are left alone until the program asks for one.
 fn require_device(session: &mut Session, runtime: &Runtime) -> Result<(), Stop> {
-    let named = match session.options.device {
+    let is_named = match session.options.device {
         Some(DeviceChoice::Driver(DriverKind::Cpu | DriverKind::Interp | DriverKind::Mock)) => {
             false
         }
         Some(DeviceChoice::Gpu | DeviceChoice::Driver(_) | DeviceChoice::Index(_)) => true,
         Some(DeviceChoice::Auto) | None => false,
     };
-    if !named {
+    if !is_named && !session.options.verbose {
         return Ok(());
     }
     match runtime.default_device() {
-        Ok(context) => {
-            session.log().say(|| format!("device: {}", context.properties().label()));
-            Ok(())
-        }
-        Err(error) => {
+        Ok(context) => session.log().say(|| format!("device: {}", context.properties().label())),
+        Err(error) if is_named => {
             let help = "`magpie devices` lists what is there, `magpie doctor` how to get more";
-            Err(session.refuse(Code::MPL0007, error.message, help))
+            return Err(session.refuse(Code::MPL0007, error.message, help));
         }
+        Err(error) => session.log().say(|| format!("device: {}", error.message)),
     }
+    Ok(())
 }
 
 impl Runnable {

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod diagnostics;
+mod examples;
 mod programs;
 mod projects;
 mod support;

@@ -29,6 +29,13 @@ fn panics_are_101() {
 }
 
 #[test]
+fn calls_nested_too_deep_are_101() {
+    let ended = Place::new().run(&["run", &program("deep.mp")]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (101, "going down\n"));
+    assert_eq!(ended.stderr, "panic: stack overflow: calls are nested too deep\n");
+}
+
+#[test]
 fn mpir_programs_run_too() {
     let place = Place::new();
     let text = "fn a.@main() -> i32 {\nbb0:\n  rt.call rt=mp_rt_println Str \"from mpir\"\n  ret i32 -1\n}\n";

@@ -1,9 +1,9 @@
 //! The two bodies of a kernel: one that is right for every launch, and one without the bounds
 //! checks that most launches do not need.
 
-use magpie_mpir::MpirFn;
 use magpie_mpir::analysis::LaunchFacts;
-use magpie_mpir::passes::{PassContext, Unchecked, elide_bounds_checks, preconditions};
+use magpie_mpir::passes::{PassContext, Pipeline, Unchecked, elide_bounds_checks};
+use magpie_mpir::{Flags, Memory, Module, MpirFn};
 use magpie_types::kernel::{PreOp, Precondition};
 use magpie_types::{TypeCtx, TypeKind};
 
@@ -15,29 +15,37 @@ pub(super) struct Bodies {
     pub(super) unchecked: Option<Unchecked>,
 }
 
-/// Makes the bodies of an optimised kernel. Nothing is assumed of launches for the robust one; the
-/// other may rely on the workgroup size, which becomes its first precondition.
-pub(super) fn bodies(kernel: &MpirFn, types: &TypeCtx) -> Bodies {
-    let mut ctx = PassContext::new();
+/// Makes the bodies of an optimised kernel of a module. Nothing is assumed of launches for the
+/// robust one; the other may rely on the workgroup size, which becomes its first precondition.
+pub(super) fn bodies(module: &Module, kernel: &MpirFn, pipeline: &mut Pipeline) -> Bodies {
     let mut robust = kernel.clone();
-    elide_bounds_checks(&mut robust, types, LaunchFacts::default(), &mut ctx);
-    let unchecked = unchecked(&robust, types, &mut ctx);
+    let facts = LaunchFacts::default();
+    elide_bounds_checks(&mut robust, &module.types, facts, &mut PassContext::new());
+    let unchecked = unchecked(module, &robust, pipeline);
     Bodies { robust, unchecked }
 }
 
-fn unchecked(robust: &MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> Option<Unchecked> {
-    let declared = has_declared_workgroup(robust, types)?;
-    let facts = LaunchFacts::of(robust);
+fn unchecked(module: &Module, robust: &MpirFn, pipeline: &mut Pipeline) -> Option<Unchecked> {
+    let declared = has_declared_workgroup(robust, &module.types)?;
     let mut body = robust.clone();
-    let elided = elide_bounds_checks(&mut body, types, facts, ctx);
-    let found = preconditions(&body, types, facts, ctx);
+    let found = pipeline.prove_bounds(module, &mut body, LaunchFacts::of(robust));
     let mut unchecked = match found {
         Some(unchecked) => unchecked,
-        None if elided => Unchecked { body, preconditions: Vec::new() },
+        None if checks(&body) < checks(robust) => Unchecked { body, preconditions: Vec::new() },
         None => return None,
     };
     unchecked.preconditions.insert(0, declared);
     Some(unchecked)
+}
+
+/// Number of memory accesses that are not marked `unchecked`.
+fn checks(f: &MpirFn) -> usize {
+    let insts = f.blocks.iter().flat_map(|b| &b.insts).map(|&i| f.inst(i));
+    let accesses = insts.filter(|inst| match inst.op.info().memory {
+        Memory::Read | Memory::Write | Memory::Atomic => true,
+        Memory::None | Memory::Fence | Memory::Any => false,
+    });
+    accesses.filter(|inst| !inst.flags.contains(Flags::UNCHECKED)).count()
 }
 
 /// Holds for launches with the declared workgroup size: the sum of the differences, times more than
@@ -63,17 +71,15 @@ fn has_declared_workgroup(kernel: &MpirFn, types: &TypeCtx) -> Option<Preconditi
 mod tests {
     use super::*;
     use magpie_diag::FileId;
-    use magpie_mpir::{Flags, FnId, Module, parse};
+    use magpie_mpir::{FnId, parse};
 
     fn module(body: &str, params: &str) -> Module {
         let head = format!("gpu fn m.@k({params}) -> unit workgroup(64, 1, 1)");
         parse(&format!("{head} {{\n{body}}}\n"), FileId(0)).unwrap()
     }
 
-    fn checks(f: &MpirFn) -> usize {
-        let insts = f.blocks.iter().flat_map(|b| &b.insts);
-        let accesses = insts.filter(|&&i| f.inst(i).op.name().starts_with("gpu.buffer_"));
-        accesses.filter(|&&i| !f.inst(i).flags.contains(Flags::UNCHECKED)).count()
+    fn bodies_of(m: &Module) -> Bodies {
+        bodies(m, m.func(FnId(0)), &mut Pipeline::new())
     }
 
     #[test]
@@ -90,7 +96,7 @@ mod tests {
 ",
             "%a: gpu.TBuffer<f32>",
         );
-        let Bodies { robust, unchecked } = bodies(m.func(FnId(0)), &m.types);
+        let Bodies { robust, unchecked } = bodies_of(&m);
         assert_eq!(checks(&robust), 3);
         let unchecked = unchecked.unwrap();
         assert_eq!(checks(&unchecked.body), 0);
@@ -101,15 +107,15 @@ mod tests {
     #[test]
     fn kernels_with_nothing_to_check_have_one_body() {
         let m = module("bb0:\n  ret\n", "%a: gpu.TBuffer<f32>");
-        assert!(bodies(m.func(FnId(0)), &m.types).unchecked.is_none());
+        assert!(bodies_of(&m).unchecked.is_none());
         let m = module("bb0:\n  ret\n", "%n: u32");
-        assert!(bodies(m.func(FnId(0)), &m.types).unchecked.is_none());
+        assert!(bodies_of(&m).unchecked.is_none());
         // Nothing bounds this index.
         let m = module(
             "bb0:\n  %i: u32 = gpu.buffer_load %a, u32 0\n  gpu.buffer_store %a, %i, %i\n  ret\n",
             "%a: gpu.TBuffer<u32>",
         );
-        let Bodies { robust, unchecked } = bodies(m.func(FnId(0)), &m.types);
+        let Bodies { robust, unchecked } = bodies_of(&m);
         assert_eq!(checks(&robust), 2);
         assert!(unchecked.is_none_or(|u| checks(&u.body) == 1));
     }

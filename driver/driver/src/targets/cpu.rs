@@ -25,7 +25,7 @@ pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Dia
     let types = &kernels.module.types;
     let mut layout = compute_layout(kernels.func(id), types, &RULES);
     let compiled = kernels.with_optimized(id, |module, pipeline| {
-        let Bodies { robust, unchecked } = bodies(module.func(id), types);
+        let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
         let mut bodies = vec![robust];
         if let Some(Unchecked { body, preconditions }) = unchecked {
             bodies.push(body);

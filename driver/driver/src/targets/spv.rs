@@ -25,8 +25,8 @@ pub(super) fn compile(
     }
     let target = SpirvTarget { features, ..SpirvTarget::COMMON };
     let emitter = SpirvEmitter { target, sources: Some(&kernels.sources) };
-    let blob = kernels.with_optimized(id, |module, _| {
-        let Bodies { robust, unchecked } = bodies(module.func(id), &module.types);
+    let blob = kernels.with_optimized(id, |module, pipeline| {
+        let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
         emitter.emit_bodies(&robust, unchecked.as_ref(), &module.types)
     })?;
     cache.put(key, name, &blob);
