@@ -22,6 +22,6 @@ mod types;
 
 pub use compile::{Output, compile};
 pub use digest::{check_digest, module_digest};
-pub use format::format_module;
+pub use format::{format_module, format_module_with_meta};
 pub use interner::{Interner, Symbol};
 pub use parser::{ParsedModule, parse_module};

@@ -2,7 +2,7 @@
 
 mod support;
 
-use magpie_lang::{check_digest, format_module, module_digest};
+use magpie_lang::{check_digest, format_module, format_module_with_meta, module_digest};
 use support::dump::dump;
 use support::*;
 
@@ -521,4 +521,63 @@ fn carriage_returns_and_a_byte_order_mark_vanish() {
     let text = format!("\u{feff}{}", function("  ; c").replace('\n', "\r\n"));
     let formatted = checked(&text);
     assert!(!formatted.contains(['\r', '\u{feff}']));
+}
+
+#[test]
+fn arguments_of_built_in_functions_are_in_the_order_of_the_parameters() {
+    let text = "module test.m
+exports { @main }
+imports { std.test::{@assert_eq} }
+digest \"\"
+
+fn @main() -> unit {
+bb0:
+  call_void @assert_eq { msg=\"m\", rhs=%b, lhs=%a }
+  std.math.@pow_f32 { b=%y, a=%x }
+  call_void std.math.@nothing { b=%y, a=%x }
+  gpu.profile.@launch_profiled { args=[], kernel=@k, dev=%d, block=[%x, %x, %x], grid=[%x, %x, %x], session=%s }
+  ret
+}
+";
+    let formatted = checked(text);
+    for line in [
+        "call_void @assert_eq { lhs=%a, rhs=%b, msg=const.Str \"m\" }",
+        "call_void std.math.@pow_f32 { a=%x, b=%y }",
+        "call_void std.math.@nothing { b=%y, a=%x }",
+        "call_void gpu.profile.@launch_profiled { session=%s, dev=%d, kernel=@k, grid=[%x, %x, %x], block=[%x, %x, %x], args=[] }",
+    ] {
+        assert!(formatted.contains(line), "{line}\n{formatted}");
+    }
+}
+
+#[test]
+fn meta_blocks_are_completed() {
+    let text = "module test.m
+exports { @main }
+imports { std.io::{@println} }
+digest \"\"
+
+gpu fn @k() -> unit target(spv) {
+bb0:
+  ret
+}
+
+fn @main() -> unit meta { uses { std.math.@abs_i32, TThing } effects { custom } cost { n=1 } } {
+bb0:
+  call_void @println { s=\"x\" }
+  %r: TResult<unit, gpu.TError> = gpu.launch { device=%d, kernel=@k, grid=[%x, %x, %x], block=[%x, %x, %x], args=[] }
+  %c: TCallable<TF> = callable.capture @main { }
+  %a: i32 = try other.module.@f { }
+  ret
+}
+";
+    let module = parse_ok(text);
+    let completed = format_module_with_meta(&module, text).unwrap();
+    let head = "fn @main() -> unit meta { uses { std.math.@abs_i32, TThing, @k, @main, other.module.@f, std.io.@println } effects { custom, gpu, io } cost { n=1 } } {";
+    assert!(completed.contains(head), "{completed}");
+    assert!(completed.contains("gpu fn @k() -> unit target(spv) {"), "{completed}");
+    let again = parse_ok(&completed);
+    assert_eq!(format_module_with_meta(&again, &completed).as_ref(), Some(&completed));
+    assert_eq!(format_module(&again, &completed).as_ref(), Some(&completed));
+    assert!(check_digest(&again, &completed).is_none());
 }

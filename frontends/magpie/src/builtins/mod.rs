@@ -129,7 +129,21 @@ impl BuiltinId {
     }
 }
 
+/// The parameters of `gpu.profile.@launch_profiled`; the last four have no types of the language.
+pub(crate) const PROFILED_LAUNCH_PARAMS: [&str; 6] =
+    ["session", "dev", "kernel", "grid", "block", "args"];
+
 impl Builtin {
+    /// The names of the parameters, in order.
+    pub(crate) fn param_names(&self) -> Vec<&'static str> {
+        match self.lowering {
+            Lowering::ProfiledLaunch => PROFILED_LAUNCH_PARAMS.to_vec(),
+            Lowering::Runtime(_) | Lowering::Op(_) | Lowering::Abs | Lowering::Function(_) => {
+                self.params.iter().map(|(name, _)| *name).collect()
+            }
+        }
+    }
+
     /// `path.@name`
     pub(crate) fn full_name(&self) -> String {
         format!("{}.@{}", self.module, self.name)

@@ -1,6 +1,7 @@
 //! Functions: blocks, instructions, terminators.
 
 use super::*;
+use crate::builtins::BuiltinId;
 use crate::symbols;
 
 /// Where labels, instructions and what is nested in them start.
@@ -302,24 +303,40 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// Named arguments in the order of the parameters, when the function is one of this module
-    /// and every name is that of a parameter.
+    /// Named arguments in the order of the parameters, when the function is built in or one of this
+    /// module and every name is that of a parameter.
     fn in_parameter_order(&self, callee: FnRefId, args: &[Arg]) -> Option<Vec<Arg>> {
-        let FnRef { path, name, .. } = self.ast[callee];
-        if path.is_some_and(|path| path != self.ast.header.module.symbol) {
-            return None;
-        }
-        let function = self.functions.get(&name)?;
+        let fn_ref = self.ast[callee];
+        let names: Vec<&str> = match self.callee_module(fn_ref) {
+            None => {
+                let function = self.functions.get(&fn_ref.name)?;
+                let params = self.ast[function.params].iter();
+                params.map(|param| self.name(param.name.symbol)).collect()
+            }
+            Some(module) => {
+                BuiltinId::find(module, self.name(fn_ref.name))?.row().param_names()
+            }
+        };
         let mut by_key = args.to_vec();
-        by_key.sort_by_key(|arg| arg.key);
-        let ordered: Vec<Arg> = self.ast[function.params]
+        by_key.sort_by_key(|arg| self.name(arg.key));
+        let ordered: Vec<Arg> = names
             .iter()
-            .filter_map(|param| {
-                let i = by_key.binary_search_by_key(&param.name.symbol, |arg| arg.key).ok()?;
+            .filter_map(|name| {
+                let i = by_key.binary_search_by_key(name, |arg| self.name(arg.key)).ok()?;
                 Some(by_key[i])
             })
             .collect();
         (ordered.len() == args.len()).then_some(ordered)
+    }
+
+    /// The path of the module of a function; `None` for this module.
+    pub(super) fn callee_module(&self, fn_ref: FnRef) -> Option<&'m str> {
+        let path = match fn_ref.path {
+            Some(path) => Some(path),
+            None if self.functions.contains_key(&fn_ref.name) => None,
+            None => self.imported.get(&fn_ref.name).copied(),
+        };
+        path.filter(|&path| path != self.ast.header.module.symbol).map(|path| self.name(path))
     }
 
     fn args_by_key(&mut self, args: &[Arg]) {

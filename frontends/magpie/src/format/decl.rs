@@ -124,9 +124,7 @@ impl<'m> Printer<'m> {
         if let Some(gpu) = &function.gpu {
             self.gpu_clauses(gpu);
         }
-        if let Some(meta) = &function.meta {
-            self.meta(meta);
-        }
+        self.meta(function);
         self.out.push_str(" {");
     }
 
@@ -144,32 +142,6 @@ impl<'m> Printer<'m> {
             });
             self.out.push(')');
         }
-    }
-
-    fn meta(&mut self, meta: &Meta) {
-        self.out.push_str(" meta {");
-        if !meta.uses.is_empty() {
-            self.out.push_str(" uses ");
-            self.braced(&self.ast[meta.uses], |p, entry| match entry {
-                MetaUse::Function(id) => p.fn_ref(id),
-                MetaUse::Path(path) => p.out.push_str(p.name(path.symbol)),
-            });
-        }
-        if !meta.effects.is_empty() {
-            self.out.push_str(" effects ");
-            self.braced(&self.ast[meta.effects], |p, effect| {
-                p.out.push_str(p.name(effect.symbol));
-            });
-        }
-        if !meta.cost.is_empty() {
-            self.out.push_str(" cost ");
-            self.braced(&self.ast[meta.cost], |p, cost| {
-                p.out.push_str(p.name(cost.key.symbol));
-                p.out.push('=');
-                p.literal(cost.amount, None);
-            });
-        }
-        self.out.push_str(" }");
     }
 
     fn type_params(&mut self, params: Slice<TypeParam>) {

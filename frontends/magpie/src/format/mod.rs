@@ -3,8 +3,9 @@
 //! Canonical text has one item a line: header parts at the margin, members and labels at two
 //! spaces, instructions at four. Exports and imports are sorted, blocks are numbered `bb0 … bbN`
 //! in the order of the text, the keys of operations are in alphabetical order, the named
-//! arguments of calls of this module's functions in the order of the parameters (those of other
-//! functions stay as written), and every spelling variant is replaced by the base form.
+//! arguments of calls of built-in functions and of this module's in the order of the parameters
+//! (those of other modules stay as written), and every spelling variant is replaced by the base
+//! form.
 //! Formatting canonical text gives the same text.
 //!
 //! Comments are kept: on the line of an item, or on lines of their own before it. A comment from
@@ -14,6 +15,7 @@
 mod body;
 mod comments;
 mod decl;
+mod meta;
 mod value;
 
 use crate::ast::*;
@@ -25,6 +27,19 @@ use rustc_hash::FxHashMap;
 /// `text` is what the module was parsed from.
 pub fn format_module(module: &ParsedModule, text: &str) -> Option<String> {
     canonical(module, text).map(|canonical| canonical.text)
+}
+
+/// As [`format_module`], with a complete `meta` block for every function: what was written in it
+/// stays, and it lists the functions that the body names (`uses`) and what kinds of effects those
+/// have (`effects`: `io`, `gpu`).
+pub fn format_module_with_meta(module: &ParsedModule, text: &str) -> Option<String> {
+    if module.has_errors() {
+        return None;
+    }
+    let mut printer = Printer::new(module, text);
+    printer.completes_meta = true;
+    printer.module();
+    Some(printer.finish().text)
 }
 
 /// A module's canonical text.
@@ -56,6 +71,10 @@ struct Printer<'m> {
     digest_line: std::ops::Range<usize>,
     functions: FxHashMap<Symbol, &'m FnDecl>,
     enums: FxHashMap<Symbol, Slice<Variant>>,
+    /// The paths of the modules from which functions are imported, by the functions' names.
+    imported: FxHashMap<Symbol, Symbol>,
+    /// Whether `meta` blocks are added and completed.
+    completes_meta: bool,
     /// The numbers of the current function's labels; empty when they stay as written.
     labels: FxHashMap<Symbol, usize>,
 }
@@ -79,6 +98,14 @@ impl<'m> Printer<'m> {
                 | DeclKind::Sig(_) => {}
             }
         }
+        let mut imported = FxHashMap::default();
+        for import in &module.ast[module.ast.header.imports] {
+            for item in import.items.into_iter().flat_map(|items| &module.ast[items]) {
+                if item.kind == ExportKind::Function {
+                    imported.entry(item.name.symbol).or_insert(import.path.symbol);
+                }
+            }
+        }
         Printer {
             module,
             ast: &module.ast,
@@ -88,6 +115,8 @@ impl<'m> Printer<'m> {
             digest_line: 0..0,
             functions,
             enums,
+            imported,
+            completes_meta: false,
             labels: FxHashMap::default(),
         }
     }

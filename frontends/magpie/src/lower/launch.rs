@@ -47,7 +47,7 @@ impl Body<'_, '_> {
     pub(super) fn profiled_launch(&mut self, args: Slice<Arg>) -> Lower {
         let ast = self.ast;
         let args = &ast[args];
-        let names = ["session", "dev", "kernel", "grid", "block", "args"];
+        let names = crate::builtins::PROFILED_LAUNCH_PARAMS;
         let find = |body: &Self, name: &str| args.iter().find(|a| body.scope.name(a.key) == name);
         let is_known = |body: &Self, key: Symbol| names.contains(&body.scope.name(key));
         let parts = names.map(|name| find(self, name));
