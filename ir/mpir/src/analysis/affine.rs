@@ -240,7 +240,8 @@ mod tests {
         let f = &m.fns[0];
         let cfg = Cfg::new(f);
         let uniformity = Uniformity::new(f, &m.types, &cfg);
-        let v = f.blocks.iter().flat_map(|b| &b.insts).filter_map(|&i| f.inst(i).result()).last();
+        let v = f.blocks.iter().rev().flat_map(|b| b.insts.iter().rev());
+        let v = v.filter_map(|&i| f.inst(i).result()).next();
         let form = AffineForms::new(f, &cfg, &uniformity).of(v?)?;
         let mut parts: Vec<String> = form
             .terms

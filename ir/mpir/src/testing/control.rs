@@ -54,12 +54,23 @@ impl Generator<'_> {
 
     /// What is known in one arm of a branch is forgotten behind it.
     fn arm<T>(&mut self, block: Block, body: impl FnOnce(&mut Self) -> T) -> (Block, T) {
-        let (values, uniform) = (self.values.len(), self.uniform.len());
+        let scope = self.open_scope();
         self.current = block;
         let result = body(self);
+        self.close_scope(scope);
+        (self.current, result)
+    }
+
+    /// How much is known now.
+    fn open_scope(&self) -> [usize; 3] {
+        [self.values.len(), self.uniform.len(), self.places.len()]
+    }
+
+    /// Forgets what was learnt since.
+    fn close_scope(&mut self, [values, uniform, places]: [usize; 3]) {
         self.values.truncate(values);
         self.uniform.truncate(uniform);
-        (self.current, result)
+        self.places.truncate(places);
     }
 
     /// `if cond { then }`: the value of `then` and a constant meet behind it.
@@ -160,66 +171,91 @@ impl Generator<'_> {
         self.join(behind, &types, &arms);
     }
 
-    /// A loop that counts from 0 to a constant, a small part of a value, or `n`; with values that
-    /// go round, and sometimes a way out in the middle.
+    /// A loop whose counter goes up to a small number, down to zero, or is halved until it is zero;
+    /// with values that go round, sometimes a way out in the middle, and sometimes two ways back.
     fn counted_loop(&mut self, depth: usize, size: usize) {
         let (bound, uniform) = self.bound();
+        let goes_up = self.rng.chance(60);
+        let zero = self.f.const_u32(0);
+        let start = match goes_up {
+            true => self.f.const_bits(fixed::U32, self.rng.below(3) as u64),
+            false => bound,
+        };
         let types = self.joined_types();
         let init: Vec<Value> = types.iter().map(|&ty| self.any_value(ty)).collect();
         let (from, header, body, exit) =
             (self.current, self.f.add_block(), self.f.add_block(), self.f.add_block());
         self.f.block_mut(from).term = Terminator::Br(header);
-        let (values, uniforms, was_uniform) =
-            (self.values.len(), self.uniform.len(), self.is_uniform);
+        let scope = self.open_scope();
+        let was_uniform = self.is_uniform;
         self.current = header;
-        let zero = self.f.const_u32(0);
-        let counter = self.phi(fixed::U32, &[(from, zero)]);
+        let counter = self.phi(fixed::U32, &[(from, start)]);
         let carried: Vec<Value> =
             types.iter().zip(&init).map(|(&ty, &v)| self.phi(ty, &[(from, v)])).collect();
-        let goes_on = self.emit(Op::IcmpUlt, fixed::BOOL, &[counter, bound]);
+        let goes_on = match goes_up {
+            true => self.emit(Op::IcmpUlt, fixed::BOOL, &[counter, bound]),
+            false => self.emit(Op::IcmpNe, fixed::BOOL, &[counter, zero]),
+        };
         self.f.block_mut(header).term = Terminator::Cbr { cond: goes_on, then: body, else_: exit };
         self.current = body;
         self.is_uniform = was_uniform && uniform;
         if self.is_uniform {
             self.uniform.push(counter);
         }
-        let stays_uniform = self.is_uniform;
-        self.uniform_loops += stays_uniform as usize;
+        let together = self.is_uniform;
+        self.uniform_loops += together as usize;
         self.statements(depth, size);
-        self.uniform_loops -= stays_uniform as usize;
-        // Without barriers in the loop it may be left in the middle.
-        let mut breaks = None;
-        if !stays_uniform && self.rng.chance(40) {
-            let cond = self.scalar(PrimType::Bool);
-            let goes_on = self.f.add_block();
-            breaks = Some(self.current);
-            self.f.block_mut(self.current).term =
-                Terminator::Cbr { cond, then: exit, else_: goes_on };
-            self.current = goes_on;
-            self.computation();
+        self.uniform_loops -= together as usize;
+        // Where no barrier can be, invocations may go different ways.
+        let mut exits = vec![(header, carried.clone())];
+        if !together && self.rng.chance(40) {
+            exits.push(self.side_way(exit, &types));
         }
-        let one = self.f.const_u32(1);
-        let next = self.emit(Op::IAdd, fixed::U32, &[counter, one]);
-        let rounds: Vec<Value> = types.iter().map(|&ty| self.any_value(ty)).collect();
-        let latch = self.current;
-        self.f.block_mut(latch).term = Terminator::Br(header);
+        let mut rounds = vec![(from, std::iter::once(start).chain(init).collect::<Vec<_>>())];
+        if !together && self.rng.chance(30) {
+            let next = self.next_count(counter, goes_up);
+            let (block, mut values) = self.side_way(header, &types);
+            values.insert(0, next);
+            rounds.push((block, values));
+        }
+        let next = self.next_count(counter, goes_up);
+        let values = types.iter().map(|&ty| self.any_value(ty));
+        let values: Vec<Value> = std::iter::once(next).chain(values).collect();
+        rounds.push((self.current, values));
+        self.f.block_mut(self.current).term = Terminator::Br(header);
         let phis: Vec<_> = self.f.phis(header).collect();
-        let inits = std::iter::once(zero).chain(init);
-        let nexts = std::iter::once(next).chain(rounds);
-        for (phi, (init, next)) in phis.into_iter().zip(inits.zip(nexts)) {
-            self.f.set_phi_arms(phi, &[(from, init), (latch, next)]);
+        for (n, phi) in phis.into_iter().enumerate() {
+            let arms: Vec<_> = rounds.iter().map(|(b, values)| (*b, values[n])).collect();
+            self.f.set_phi_arms(phi, &arms);
         }
-        self.values.truncate(values);
-        self.uniform.truncate(uniforms);
+        self.close_scope(scope);
         self.is_uniform = was_uniform && self.still_uniform();
-        let mut arms = vec![(header, carried.clone())];
-        if let Some(b) = breaks {
-            arms.push((b, carried.clone()));
-        }
-        self.join(exit, &types, &arms);
+        self.join(exit, &types, &exits);
         // What the header defines is there behind the loop too.
         self.values.push(counter);
         self.values.extend(carried);
+    }
+
+    /// The counter of the next round.
+    fn next_count(&mut self, counter: Value, goes_up: bool) -> Value {
+        let step = self.f.const_bits(fixed::U32, 1 + self.rng.below(3) as u64);
+        let one = self.f.const_u32(1);
+        match (goes_up, self.rng.chance(50)) {
+            (true, _) => self.emit(Op::IAdd, fixed::U32, &[counter, step]),
+            (false, true) => self.emit(Op::ISub, fixed::U32, &[counter, one]),
+            (false, false) => self.emit(Op::ILshr, fixed::U32, &[counter, one]),
+        }
+    }
+
+    /// A branch to `target` or on; returns its block and what `target` gets from there.
+    fn side_way(&mut self, target: Block, types: &[TypeId]) -> (Block, Vec<Value>) {
+        let cond = self.scalar(PrimType::Bool);
+        let values = types.iter().map(|&ty| self.any_value(ty)).collect();
+        let (from, goes_on) = (self.current, self.f.add_block());
+        self.f.block_mut(from).term = Terminator::Cbr { cond, then: target, else_: goes_on };
+        self.current = goes_on;
+        self.computation();
+        (from, values)
     }
 
     fn bound(&mut self) -> (Value, bool) {

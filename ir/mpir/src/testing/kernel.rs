@@ -61,6 +61,8 @@ pub(super) struct Generator<'a> {
     pub(super) values: Vec<Value>,
     /// Values that are the same for all invocations of a workgroup.
     pub(super) uniform: Vec<Value>,
+    /// Own elements that were accessed before: output and index.
+    pub(super) places: Vec<(Output, Value)>,
     /// Whether all invocations of the workgroup are here together.
     pub(super) is_uniform: bool,
     /// Whether some invocations have returned.
@@ -96,6 +98,7 @@ impl<'a> Generator<'a> {
             current,
             values: Vec::new(),
             uniform: Vec::new(),
+            places: Vec::new(),
             is_uniform: true,
             returned: false,
             uniform_loops: 0,

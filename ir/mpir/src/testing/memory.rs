@@ -81,6 +81,10 @@ impl Generator<'_> {
     /// An access behind a comparison with the length, or with a number of the launch.
     fn guarded_load(&mut self) {
         let Some((array, element)) = self.rng.pick(&self.inputs) else { return };
+        if self.types.contains(&PrimType::I32) && self.rng.chance(30) {
+            self.signed_guarded_load(array, element);
+            return;
+        }
         let limit = match self.launch_number() {
             Some(n) if self.rng.chance(50) => n,
             _ => self.emit(Op::GpuBufferLen, fixed::U32, &[array]),
@@ -93,6 +97,20 @@ impl Generator<'_> {
             let op = if g.rng.chance(50) { Op::ISub } else { Op::IAdd };
             g.emit(op, fixed::U32, &[index, off])
         });
+    }
+
+    /// A signed index, negative now and then, behind a signed comparison.
+    fn signed_guarded_load(&mut self, array: Value, element: TypeId) {
+        let len = self.emit(Op::GpuBufferLen, fixed::U32, &[array]);
+        let len = self.emit(Op::Cast, fixed::I32, &[len]);
+        let index = self.scalar(PrimType::I32);
+        let mut guard = self.emit(Op::IcmpSlt, fixed::BOOL, &[index, len]);
+        if self.rng.chance(50) {
+            let zero = self.f.zero(fixed::I32);
+            let low = self.emit(Op::IcmpSge, fixed::BOOL, &[index, zero]);
+            guard = self.emit(Op::IAnd, fixed::BOOL, &[guard, low]);
+        }
+        self.load_where(guard, array, element, |_| index);
     }
 
     /// An access of a row and a column of a grid whose size comes with the launch, signed or
@@ -153,8 +171,7 @@ impl Generator<'_> {
     }
 
     fn own_store(&mut self) {
-        let Some(Output { array, element }) = self.rng.pick(&self.outputs) else { return };
-        let index = self.own_index();
+        let Some((Output { array, element }, index)) = self.own_place() else { return };
         let leaves = self.module.types.leaves(element);
         if self.module.types.is_aggregate(element) && self.rng.chance(40) {
             let leaf = self.rng.below(leaves.len());
@@ -167,9 +184,18 @@ impl Generator<'_> {
     }
 
     fn own_load(&mut self) {
-        let Some(Output { array, element }) = self.rng.pick(&self.outputs) else { return };
-        let index = self.own_index();
+        let Some((Output { array, element }, index)) = self.own_place() else { return };
         self.load(array, element, index);
+    }
+
+    /// An element of an output that belongs to this invocation; often one that was accessed before.
+    fn own_place(&mut self) -> Option<(Output, Value)> {
+        if let Some(place) = self.rng.pick(&self.places).filter(|_| self.rng.chance(50)) {
+            return Some(place);
+        }
+        let place = (self.rng.pick(&self.outputs)?, self.own_index());
+        self.places.push(place);
+        Some(place)
     }
 
     fn atomic(&mut self) {
