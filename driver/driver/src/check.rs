@@ -66,7 +66,7 @@ pub fn verify_mpir(session: &mut Session, path: &Path) -> Result<(), Stop> {
     let file = source_file::read(session, path, &display_name(path))?;
     let text = session.sources.file(file).map(|f| f.text.as_str()).unwrap_or_default();
     let checked =
-        parse_with_own_places(text, file).and_then(|module| verify_module(&module, Stage::Surface));
+        parse_with_own_places(text, file).and_then(|module| verify_module(&module, Stage::Core));
     session.report_all(checked.err().unwrap_or_default());
     session.stop_on_errors()
 }
