@@ -279,3 +279,74 @@ fn op_range(
     let y = rest.first().copied().unwrap_or(x);
     range::transfer(inst.op, p, operand(x, None), operand(y, None))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use magpie_diag::FileId;
+
+    /// The unsigned bounds of the results of a kernel, in order.
+    fn bounds(body: &str) -> Vec<(u64, u64)> {
+        let text = format!(
+            "gpu fn t.@k(%b: gpu.TBuffer<u32>, %n: u32) -> unit workgroup(64, 1, 1) {{\n{body}\n}}\n"
+        );
+        let m = crate::parse(&text, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
+        let f = &m.fns[0];
+        let cfg = Cfg::new(f);
+        let ranges = Ranges::new(f, &cfg, &Dominators::new(&cfg), LaunchFacts::of(f));
+        let results = f.blocks.iter().flat_map(|b| &b.insts).filter_map(|&i| f.inst(i).result());
+        results.map(|v| (ranges.of(v).umin, ranges.of(v).umax)).collect()
+    }
+
+    #[test]
+    fn a_counter_stops_at_its_bound() {
+        let found = bounds(
+            "bb0:
+            br bb1
+            bb1:
+            %i: u32 = phi [bb0: u32 2], [bb2: %next]
+            %in: bool = icmp.ult %i, u32 10
+            cbr %in, bb2, bb3
+            bb2:
+            %twice: u32 = i.shl %i, u32 1
+            %next: u32 = i.add %i, u32 3
+            br bb1
+            bb3:
+            ret",
+        );
+        assert_eq!(found, [(2, 12), (0, 1), (4, 18), (5, 12)]);
+    }
+
+    #[test]
+    fn what_grows_later_is_seen() {
+        // The first value follows the second one round later.
+        let found = bounds(
+            "bb0:
+            br bb1
+            bb1:
+            %a: u32 = phi [bb0: u32 5], [bb1: %late]
+            %late: u32 = phi [bb0: u32 5], [bb1: %less]
+            %less: u32 = i.lshr %late, u32 1
+            %more: bool = icmp.ne %less, u32 0
+            cbr %more, bb1, bb2
+            bb2:
+            ret",
+        );
+        assert_eq!(found, [(0, 5), (0, 5), (0, 2), (0, 1)]);
+    }
+
+    #[test]
+    fn ids_and_clamps() {
+        let found = bounds(
+            "bb0:
+            %t: u32 = gpu.thread_id dim=0
+            %y: u32 = gpu.thread_id dim=1
+            %r: u32 = i.urem %n, u32 7
+            %m: u32 = i.umin %n, u32 9
+            %large: bool = icmp.ugt %n, u32 100
+            %c: u32 = select %large, u32 100, %n
+            ret",
+        );
+        assert_eq!(found, [(0, 63), (0, 0), (0, 6), (0, 9), (0, 1), (0, 100)]);
+    }
+}
