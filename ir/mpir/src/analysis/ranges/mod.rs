@@ -332,7 +332,7 @@ mod tests {
             bb2:
             ret",
         );
-        assert_eq!(found, [(0, 5), (0, 5), (0, 2), (0, 1)]);
+        assert_eq!(found, [(0, 5), (1, 5), (0, 2), (0, 1)]);
     }
 
     #[test]
