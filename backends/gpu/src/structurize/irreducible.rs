@@ -2,7 +2,7 @@
 
 use super::edges::split_edges;
 use super::prepare::prepare;
-use super::variables::{Before, Transfers};
+use super::variables::{Before, Transfers, Undefined};
 use magpie_mpir::analysis::{Cfg, Dominators, Loops};
 use magpie_mpir::{Block, MpirFn, Terminator};
 use magpie_types::TypeCtx;
@@ -11,11 +11,19 @@ use rustc_hash::FxHashMap;
 /// Makes a function reducible: all ways into a cycle with several entries go to one new block,
 /// which chooses the entry by a selector. Returns whether there was such a cycle.
 pub fn lower_irreducible(f: &mut MpirFn, types: &TypeCtx) -> bool {
+    prepare(f, types);
+    let mut undefined = Undefined::default();
+    let changed = lower_prepared(f, &mut undefined);
+    undefined.settle(f);
+    changed
+}
+
+/// The same for a function in the form that structuring starts from.
+pub(super) fn lower_prepared(f: &mut MpirFn, undefined: &mut Undefined) -> bool {
     let cfg = Cfg::new(f);
     if Loops::new(&cfg, &Dominators::new(&cfg)).is_reducible() {
         return false;
     }
-    prepare(f, types);
     let mut cfg = Cfg::new(f);
     let before = Before::new(f);
     let mut transfers = Transfers::new();
@@ -60,7 +68,7 @@ pub fn lower_irreducible(f: &mut MpirFn, types: &TypeCtx) -> bool {
             search.add(cycle.blocks);
         }
     }
-    transfers.resolve(f, &before, &origin);
+    transfers.resolve(f, &before, &origin, undefined);
     true
 }
 

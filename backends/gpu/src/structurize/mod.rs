@@ -18,6 +18,9 @@
 //!   has become a selector value that each level on the way out tests.
 //! - No block with several successors has an edge to a block with phis.
 //! - Arrays (`gpu.shared`, `gpu.local`) are made in the entry block.
+//! - Arms of new phis whose value nobody reads are zero and known to
+//!   [`StructuredBody::is_undefined`]. An emitter does better to leave them undefined: a copy of
+//!   zero costs an instruction, and Mesa 22.3 lets it overwrite a value that is still needed.
 
 mod arms;
 mod edges;
@@ -42,7 +45,7 @@ use magpie_mpir::MpirFn;
 use magpie_mpir::analysis::{Cfg, Dominators, Loops};
 use magpie_types::TypeCtx;
 use regions::Regions;
-use variables::Transfers;
+use variables::{Transfers, Undefined};
 
 /// Makes the control flow of a kernel structured.
 ///
@@ -50,6 +53,28 @@ use variables::Transfers;
 /// A cycle that is entered at several blocks. `f` is then as it was, but for unreachable blocks.
 pub fn structurize(f: &mut MpirFn, types: &TypeCtx) -> Result<StructuredBody, StructurizeError> {
     prepare::prepare(f, types);
+    structurize_prepared(f, Undefined::default())
+}
+
+/// As [`structurize`]; cycles that are entered at several blocks get one entry first
+/// ([`lower_irreducible`]).
+///
+/// # Errors
+/// None that are known.
+pub fn structurize_any(
+    f: &mut MpirFn,
+    types: &TypeCtx,
+) -> Result<StructuredBody, StructurizeError> {
+    prepare::prepare(f, types);
+    let mut undefined = Undefined::default();
+    irreducible::lower_prepared(f, &mut undefined);
+    structurize_prepared(f, undefined)
+}
+
+fn structurize_prepared(
+    f: &mut MpirFn,
+    mut undefined: Undefined,
+) -> Result<StructuredBody, StructurizeError> {
     let cfg = Cfg::new(f);
     let dom = Dominators::new(&cfg);
     let loops = Loops::new(&cfg, &dom);
@@ -61,7 +86,8 @@ pub fn structurize(f: &mut MpirFn, types: &TypeCtx) -> Result<StructuredBody, St
     let mut transfers = Transfers::new();
     let loops = lowering.lower_multi_exits(&mut transfers);
     let (mut body, origin) = Regions::build(f, &loops, &mut transfers);
-    transfers.resolve(f, &before, &origin);
+    transfers.resolve(f, &before, &origin, &mut undefined);
     arms::tidy_arms(f, &mut body);
+    body.set_undefined(undefined.settle(f));
     Ok(body)
 }

@@ -1,5 +1,6 @@
 //! Phi elimination for targets that print text: assignments at the ends of blocks.
 
+use super::StructuredBody;
 use magpie_mpir::{Block, MpirFn, Value};
 use magpie_types::TypeId;
 use rustc_hash::FxHashMap;
@@ -49,13 +50,15 @@ impl PhiCopies {
     }
 }
 
-/// The copies for a structured function.
-pub fn phi_copies(f: &MpirFn) -> PhiCopies {
+/// The copies for a structured function. Undefined arms need none.
+pub fn phi_copies(f: &MpirFn, body: &StructuredBody) -> PhiCopies {
     let mut all: Vec<(Block, Value, Value)> = Vec::new();
     for b in f.block_ids() {
         for phi in f.phis(b) {
             if let Some(result) = f.inst(phi).result() {
-                let arms = f.phi_arms(phi).filter(|&(_, source)| source != result);
+                let arms = f
+                    .phi_arms(phi)
+                    .filter(|&(pred, source)| source != result && !body.is_undefined(phi, pred));
                 all.extend(arms.map(|(pred, source)| (pred, result, source)));
             }
         }

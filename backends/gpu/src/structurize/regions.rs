@@ -69,6 +69,9 @@ enum Frame {
     Loop { list: NodeList, merge: Option<Block> },
     /// An arm of the construct that ends `block` and is the last node of `list`.
     Arms { block: Block, list: NodeList, left: Vec<(Block, NodeList)>, tails: Vec<Tail> },
+    /// The arm of an `if` that never reaches its merge block, which is the first block of what the
+    /// other arm would be.
+    Exit { block: Block, list: NodeList, merge: Block },
     /// A join. With `skip` it stands in a guard, which is the last node of the list.
     Join { joins: Joins, skip: Option<Tail> },
 }
@@ -306,6 +309,13 @@ impl<'a> Regions<'a> {
         let node = match &self.f.block(block).term {
             &Terminator::Cbr { cond, then: yes, else_: no } => {
                 let (then, else_) = (self.body.add_list(), self.body.add_list());
+                if let Some((exit, merge)) = self.exit_arm(yes, no) {
+                    let arm = if exit == yes { then } else { else_ };
+                    let node = Node::IfElse { cond, then, else_, merge };
+                    self.body.nodes_mut(list).push(node);
+                    stack.push(Frame::Exit { block, list, merge });
+                    return Step::Enter(exit, arm);
+                }
                 left.extend([(no, else_), (yes, then)]);
                 Node::IfElse { cond, then, else_, merge: block }
             }
@@ -334,6 +344,36 @@ impl<'a> Regions<'a> {
         self.next_arm(block, list, left, Vec::new(), stack)
     }
 
+    /// The arm of an `if` that always leaves, and the other one. That one is no arm then: it goes
+    /// on behind the `if`, so that a row of exits does not nest, and what it computes is not known
+    /// inside an arm only.
+    fn exit_arm(&self, yes: Block, no: Block) -> Option<(Block, Block)> {
+        let leaves = |b: Block| self.of(b).leaving == 0;
+        // Of two, that which does least and goes furthest.
+        let rank = |b: Block| match self.f.block(b).term {
+            Terminator::Ret(_) | Terminator::Unreachable => 2,
+            Terminator::Br(t) => match self.of(t).role {
+                Role::LoopMerge => 2,
+                Role::Latch => 1,
+                Role::Inline | Role::Join => 0,
+            },
+            Terminator::Cbr { .. } | Terminator::Switch { .. } => 0,
+        };
+        match (leaves(yes), leaves(no)) {
+            (true, true) if rank(no) > rank(yes) => Some((no, yes)),
+            (true, _) => Some((yes, no)),
+            (false, true) => Some((no, yes)),
+            (false, false) => None,
+        }
+    }
+
+    /// Number of edges that come out of the construct that ends `block`.
+    fn under_way(&self, block: Block) -> u32 {
+        let joins = self.joins[block.index()].iter();
+        let own: i64 = joins.map(|&j| self.of(j).ways_in as i64 - self.of(j).leaving as i64).sum();
+        (self.of(block).leaving as i64 + own) as u32
+    }
+
     fn next_arm(
         &mut self,
         block: Block,
@@ -346,9 +386,7 @@ impl<'a> Regions<'a> {
             stack.push(Frame::Arms { block, list, left, tails });
             return Step::Enter(first, arm);
         }
-        let own = self.joins[block.index()].iter();
-        let own: i64 = own.map(|&j| self.of(j).ways_in as i64 - self.of(j).leaving as i64).sum();
-        let under_way = (self.of(block).leaving as i64 + own) as u32;
+        let under_way = self.under_way(block);
         self.go_on(Joins { block, list, next: 0, under_way }, tails, true, stack)
     }
 
@@ -359,6 +397,12 @@ impl<'a> Regions<'a> {
             Frame::Arms { block, list, left, mut tails } => {
                 tails.extend(tail);
                 self.next_arm(block, list, left, tails, stack)
+            }
+            Frame::Exit { block, list, merge } => {
+                let under_way = self.under_way(block);
+                let joins = Joins { block, list, next: 0, under_way };
+                stack.push(Frame::Join { joins, skip: None });
+                Step::Enter(merge, list)
             }
             Frame::Join { joins, skip } => {
                 let tails = tail.into_iter().chain(skip).collect();

@@ -1,6 +1,7 @@
 //! [`StructuredBody`]: a function as nested ifs, loops and switches.
 
-use magpie_mpir::{Block, Value};
+use magpie_mpir::{Block, Inst, Value};
+use rustc_hash::FxHashSet;
 
 /// A sequence of nodes of a [`StructuredBody`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -133,12 +134,22 @@ pub enum Event<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct StructuredBody {
     lists: Vec<Vec<Node>>,
+    undefined: FxHashSet<(Inst, Block)>,
 }
 
 impl StructuredBody {
     /// The body of a function that has nothing yet; the root list exists.
     pub(super) fn new() -> StructuredBody {
-        StructuredBody { lists: vec![Vec::new()] }
+        StructuredBody { lists: vec![Vec::new()], undefined: FxHashSet::default() }
+    }
+
+    pub(super) fn set_undefined(&mut self, arms: FxHashSet<(Inst, Block)>) {
+        self.undefined = arms;
+    }
+
+    /// Whether nobody reads the value that a phi has for an edge. It is zero in the function.
+    pub fn is_undefined(&self, phi: Inst, pred: Block) -> bool {
+        self.undefined.contains(&(phi, pred))
     }
 
     /// The list the function begins with.

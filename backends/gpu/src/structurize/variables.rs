@@ -12,7 +12,45 @@ use magpie_diag::Span;
 use magpie_mpir::analysis::{Cfg, Dominators, Loops};
 use magpie_mpir::{Block, Flags, Inst, MpirFn, Op, Terminator, Value};
 use magpie_types::{TypeId, fixed};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Stand-ins for values that nobody reads: unlisted instructions, one a type.
+#[derive(Default)]
+pub(super) struct Undefined {
+    by_type: BTreeMap<TypeId, Value>,
+    values: FxHashSet<Value>,
+}
+
+impl Undefined {
+    fn value(&mut self, f: &mut MpirFn, ty: TypeId) -> Value {
+        if let Some(&v) = self.by_type.get(&ty) {
+            return v;
+        }
+        let stand_in = f.make_phi(ty, &[], Span::NONE);
+        let v = f.inst(stand_in).result().unwrap_or(Value(0));
+        self.by_type.insert(ty, v);
+        self.values.insert(v);
+        v
+    }
+
+    /// Replaces every stand-in by zero; returns the phi arms where one stood.
+    pub(super) fn settle(self, f: &mut MpirFn) -> FxHashSet<(Inst, Block)> {
+        let mut arms = FxHashSet::default();
+        if self.values.is_empty() {
+            return arms;
+        }
+        for b in f.block_ids() {
+            for phi in f.phis(b) {
+                let undefined = f.phi_arms(phi).filter(|(_, v)| self.values.contains(v));
+                arms.extend(undefined.map(|(p, _)| (phi, p)));
+            }
+        }
+        let zeros = self.by_type.iter().map(|(&ty, &v)| (v, f.zero(ty))).collect();
+        f.replace_uses(&zeros);
+        arms
+    }
+}
 
 /// The dominator tree from before edges are rerouted.
 pub(super) struct Before {
@@ -51,8 +89,13 @@ pub(super) struct Transfers {
     is_lowered: Vec<bool>,
     selector: Variable,
     slots: Vec<Variable>,
-    slot_of: FxHashMap<(TypeId, u32), usize>,
+    /// The slots that many targets share.
+    shared_slots: FxHashMap<(TypeId, u32), usize>,
 }
+
+/// The first so many slots belong to one phi each, which keeps unrelated values apart in the code
+/// of drivers; then targets share, so that phis do not multiply.
+const OWN_SLOTS: usize = 256;
 
 /// The blocks that a choice by the selector took.
 #[derive(Default)]
@@ -81,7 +124,7 @@ impl Transfers {
             is_lowered: Vec::new(),
             selector: Variable { ty: fixed::U32, defs: Vec::new(), reads: Vec::new() },
             slots: Vec::new(),
-            slot_of: FxHashMap::default(),
+            shared_slots: FxHashMap::default(),
         }
     }
 
@@ -118,10 +161,17 @@ impl Transfers {
             let data = *f.inst(phi);
             let Some(result) = data.result() else { continue };
             let nth = used.entry(data.ty).or_insert(0);
-            let slot = *self.slot_of.entry((data.ty, *nth)).or_insert_with(|| {
-                self.slots.push(Variable { ty: data.ty, defs: vec![], reads: vec![] });
-                self.slots.len() - 1
-            });
+            let slot = match self.shared_slots.get(&(data.ty, *nth)) {
+                Some(&slot) => slot,
+                None => {
+                    self.slots.push(Variable { ty: data.ty, defs: vec![], reads: vec![] });
+                    let slot = self.slots.len() - 1;
+                    if slot >= OWN_SLOTS {
+                        self.shared_slots.insert((data.ty, *nth), slot);
+                    }
+                    slot
+                }
+            };
             *nth += 1;
             for (pred, value) in f.phi_arms(phi) {
                 set(&mut self.is_source, pred);
@@ -222,6 +272,7 @@ impl Transfers {
         f: &mut MpirFn,
         before: &Before,
         origin: &FxHashMap<Block, Block>,
+        undefined: &mut Undefined,
     ) {
         let cfg = Cfg::new(f);
         let dom = Dominators::new(&cfg);
@@ -229,7 +280,7 @@ impl Transfers {
         // First values whose definition no longer dominates a use. What reads a slot counts as
         // defined where it reads, so this comes before slots become values from elsewhere.
         let escapes = Escapes::find(f, &cfg, &dom, &self);
-        let mut builder = Builder::new(f, &cfg, &loops);
+        let mut builder = Builder::new(f, &cfg, &loops, undefined);
         let mut replaced = Vec::with_capacity(escapes.uses.len());
         for (value, uses) in escapes.by_value() {
             let Some(def) = escapes.def_block[value.index()] else { continue };
@@ -263,7 +314,7 @@ impl Transfers {
             }
         }
 
-        let mut builder = Builder::new(f, &cfg, &loops);
+        let mut builder = Builder::new(f, &cfg, &loops, undefined);
         let mut map = FxHashMap::default();
         for variable in self.slots.iter().chain([&self.selector]) {
             builder.begin(variable.ty);
@@ -310,6 +361,7 @@ enum Out {
 /// different values arrive. A loop header gets one when the loop defines the variable.
 struct Builder<'a> {
     f: &'a mut MpirFn,
+    undefined: &'a mut Undefined,
     cfg: &'a Cfg,
     loops: &'a Loops,
     ty: TypeId,
@@ -323,10 +375,16 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(f: &'a mut MpirFn, cfg: &'a Cfg, loops: &'a Loops) -> Builder<'a> {
+    fn new(
+        f: &'a mut MpirFn,
+        cfg: &'a Cfg,
+        loops: &'a Loops,
+        undefined: &'a mut Undefined,
+    ) -> Builder<'a> {
         let n = cfg.num_blocks();
         Builder {
             f,
+            undefined,
             cfg,
             loops,
             ty: fixed::UNIT,
@@ -346,7 +404,11 @@ impl<'a> Builder<'a> {
     }
 
     fn define(&mut self, b: Block, v: Value) {
-        self.def[b.index()] = (self.stamp, Out::Value(v));
+        let out = match self.undefined.values.contains(&v) {
+            true => Out::Undefined,
+            false => Out::Value(v),
+        };
+        self.def[b.index()] = (self.stamp, out);
     }
 
     /// What the variable is at the end of `b` before its value at the start is known.
@@ -451,14 +513,14 @@ impl<'a> Builder<'a> {
     fn at_start(&mut self, b: Block) -> Value {
         match self.live[b.index()].1 {
             Some(v) => v,
-            None => self.f.zero(self.ty),
+            None => self.undefined.value(self.f, self.ty),
         }
     }
 
     fn at_end(&mut self, b: Block) -> Value {
         match self.def[b.index()].1 {
             Out::FromAbove => self.at_start(b),
-            Out::Undefined => self.f.zero(self.ty),
+            Out::Undefined => self.undefined.value(self.f, self.ty),
             Out::Value(v) => v,
         }
     }

@@ -58,6 +58,9 @@ proptest! {
         let body = structurize(&mut g, &types).expect("reducible now");
         laws::check(&g, &body);
         agree(&f, &g, &body);
+        let body = structurize_any(&mut h, &types).expect("reducible now");
+        laws::check(&h, &body);
+        agree(&f, &h, &body);
     }
 }
 

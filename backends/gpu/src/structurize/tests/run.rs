@@ -33,9 +33,14 @@ impl<'a> Machine<'a> {
     }
 
     fn get(&self, v: Value) -> u64 {
+        self.try_get(v).unwrap_or_else(|| panic!("{v:?} is not defined"))
+    }
+
+    /// A value; copies may move one that is not defined, as long as nobody looks at it.
+    fn try_get(&self, v: Value) -> Option<u64> {
         match self.f.def(v) {
-            ValueDef::Const(Const::Bits(b)) => b,
-            _ => self.values[v.index()].unwrap_or_else(|| panic!("{v:?} is not defined")),
+            ValueDef::Const(Const::Bits(b)) => Some(b),
+            _ => self.values[v.index()],
         }
     }
 
@@ -136,8 +141,8 @@ pub(super) enum Phis {
 /// Runs over the tree; at each step the graph must agree about the next block.
 pub(super) fn run_tree(f: &MpirFn, body: &StructuredBody, seed: u64, phis: Phis) -> Trace {
     let mut m = Machine::new(f, seed);
-    let copies = phi_copies(f);
-    let mut temporaries = vec![0; copies.temporaries.len()];
+    let copies = phi_copies(f, body);
+    let mut temporaries = vec![None; copies.temporaries.len()];
     // Where each list around the place goes on, innermost last.
     enum Around {
         List(NodeList, usize),
@@ -157,10 +162,12 @@ pub(super) fn run_tree(f: &MpirFn, body: &StructuredBody, seed: u64, phis: Phis)
         m.block(b);
         for copy in copies.at(b).iter().filter(|_| phis == Phis::Copies) {
             match *copy {
-                PhiCopy::Assign { phi, source } => m.values[phi.index()] = Some(m.get(source)),
-                PhiCopy::Save { temporary, phi } => temporaries[temporary as usize] = m.get(phi),
+                PhiCopy::Assign { phi, source } => m.values[phi.index()] = m.try_get(source),
+                PhiCopy::Save { temporary, phi } => {
+                    temporaries[temporary as usize] = m.try_get(phi)
+                }
                 PhiCopy::Restore { phi, temporary } => {
-                    m.values[phi.index()] = Some(temporaries[temporary as usize]);
+                    m.values[phi.index()] = temporaries[temporary as usize];
                 }
             }
         }
