@@ -52,8 +52,11 @@ pub(super) fn elide(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> b
         ranges.enter(f, dom, b);
         for &i in &f.block(b).insts {
             if let Some((array, index)) = checked_access(f, i) {
+                let first = lengths.partition_point(|l| l.0 < array);
+                let last = lengths.partition_point(|l| l.0 <= array);
+                let lengths = &lengths[first..last];
                 let mut prover =
-                    Prover { f, types, cfg, positions, ranges, lengths: &lengths, array, steps: 0 };
+                    Prover { f, types, cfg, positions, ranges, lengths, array, steps: 0 };
                 if prover.is_inside(index) {
                     proved.push(i);
                 }
@@ -67,17 +70,21 @@ pub(super) fn elide(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> b
     !proved.is_empty()
 }
 
-/// The lengths that are computed: buffer and value.
+/// The lengths that are computed: buffer and value, by buffer.
 fn lengths(f: &MpirFn, cfg: &Cfg) -> Vec<(Value, Value)> {
     let insts = cfg.rpo().iter().flat_map(|&b| &f.block(b).insts);
-    insts
+    let mut lengths: Vec<(Value, Value)> = insts
         .filter(|&&i| f.inst(i).op == Op::GpuBufferLen)
         .filter_map(|&i| Some((f.arg(i, 0), f.inst(i).result()?)))
-        .collect()
+        .collect();
+    lengths.sort_unstable();
+    lengths
 }
 
 /// Steps that one proof may take.
 const MAX_STEPS: usize = 128;
+/// Equal lengths that are looked at.
+const MAX_LENGTHS: usize = 4;
 /// Depth of one proof.
 const MAX_DEPTH: usize = 10;
 
@@ -88,6 +95,7 @@ struct Prover<'a> {
     cfg: &'a Cfg,
     positions: &'a Positions,
     ranges: &'a Ranges,
+    /// The lengths of the array.
     lengths: &'a [(Value, Value)],
     array: Value,
     steps: usize,
@@ -107,7 +115,7 @@ impl Prover<'_> {
 
     /// The least number of elements that the array is known to have.
     fn least_length(&self) -> i128 {
-        let of_array = self.lengths.iter().filter(|l| l.0 == self.array);
+        let of_array = self.lengths.iter().take(MAX_LENGTHS);
         of_array.map(|l| self.ranges.here(self.f, l.1).umin as i128).max().unwrap_or(0)
     }
 
@@ -117,7 +125,7 @@ impl Prover<'_> {
         if self.steps > MAX_STEPS || depth > MAX_DEPTH {
             return false;
         }
-        if self.lengths.contains(&(self.array, v)) {
+        if self.is_length(v) {
             return k < 0;
         }
         let Some(p) = self.integer(v) else { return false };
@@ -126,6 +134,11 @@ impl Prover<'_> {
             return true;
         }
         self.by_facts(v, k, p, range.is_nonnegative(), depth) || self.by_operands(v, k, depth)
+    }
+
+    fn is_length(&self, v: Value) -> bool {
+        let length = self.f.def_inst(v).filter(|&i| self.f.inst(i).op == Op::GpuBufferLen);
+        length.is_some_and(|i| self.f.arg(i, 0) == self.array)
     }
 
     fn integer(&self, v: Value) -> Option<PrimType> {

@@ -6,6 +6,8 @@ use crate::{Block, Domain, Flags, Inst, MpirFn, Op, Terminator, Value};
 
 /// A branch is kept when more values than this depend on it.
 const MAX_SELECTS: usize = 4;
+/// Phis with more arms are not searched.
+const MAX_ARMS: usize = 32;
 
 /// Replaces a branch whose ways are empty and meet at once by a `select` for each phi there. What
 /// is chosen from is computed anyway, so nothing is executed that was not before.
@@ -58,6 +60,9 @@ fn ways(
 fn convert(f: &mut MpirFn, b: Block, cond: Value, ways: (Block, Block), meet: Block) -> bool {
     let mut choices: Vec<(Inst, Value, Value)> = Vec::new();
     for i in f.phis(meet) {
+        if f.args(i).len() > MAX_ARMS {
+            return false;
+        }
         let (Some(x), Some(y)) = (f.phi_value(i, ways.0), f.phi_value(i, ways.1)) else {
             return false;
         };

@@ -24,19 +24,24 @@ pub fn insert_preheaders(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
         }
         f.block_mut(preheader).term = Terminator::Br(header);
         f.block_mut(preheader).term_span = f.block(header).term_span;
-        move_phi_arms(f, header, preheader, outside);
+        move_phi_arms(f, header, preheader, |p| !loops.contains(l, p));
         changed = true;
     }
     changed
 }
 
 /// Joins the arms of the header's phis that come from outside in phis of the preheader.
-fn move_phi_arms(f: &mut MpirFn, header: Block, preheader: Block, outside: &[Block]) {
+fn move_phi_arms(
+    f: &mut MpirFn,
+    header: Block,
+    preheader: Block,
+    is_outside: impl Fn(Block) -> bool,
+) {
     let mut n = 0;
     while let Some(&phi) = f.block(header).insts.get(n).filter(|&&i| f.inst(i).op == Op::Phi) {
         n += 1;
         let (entering, mut arms): (Vec<_>, Vec<_>) =
-            f.phi_arms(phi).partition(|(p, _)| outside.contains(p));
+            f.phi_arms(phi).partition(|&(p, _)| is_outside(p));
         let value = match entering[..] {
             [] => continue,
             [(_, only)] => only,

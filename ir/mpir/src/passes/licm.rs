@@ -20,7 +20,9 @@ pub fn licm(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
         return false;
     }
     let mut changed = insert_preheaders(f, ctx);
-    let PassContext { cfg, dom, loops, positions, memory, loop_writes, insts: kept, .. } = ctx;
+    let PassContext {
+        cfg, dom, loops, positions, memory, loop_writes, insts: kept, blocks, ..
+    } = ctx;
     if changed {
         cfg.compute(f);
         dom.compute(cfg);
@@ -29,13 +31,16 @@ pub fn licm(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
     positions.compute(f);
     memory.compute(f, types);
     writes_of_loops(f, loops, memory, loop_writes);
+    // Every loop has one now; looking for it means looking at all that enters the header.
+    blocks.clear();
+    blocks.extend(loops.ids().map(|l| loops.preheader(cfg, l).unwrap_or(loops.header(l))));
     for n in 0..cfg.rpo().len() {
         let b = cfg.rpo()[n];
         let Some(l) = loops.innermost(b) else { continue };
         let mut insts = std::mem::take(&mut f.block_mut(b).insts);
         kept.clear();
         for &i in &insts {
-            let motion = Motion { f, cfg, loops, positions, memory, loop_writes };
+            let motion = Motion { f, preheaders: blocks, loops, positions, memory, loop_writes };
             match motion.target(i, b, l) {
                 Some(preheader) => {
                     f.block_mut(preheader).insts.push(i);
@@ -77,7 +82,7 @@ pub(super) fn writes_of_loops(
 
 struct Motion<'a> {
     f: &'a MpirFn,
-    cfg: &'a Cfg,
+    preheaders: &'a [Block],
     loops: &'a Loops,
     positions: &'a Positions,
     memory: &'a MemoryClasses,
@@ -108,8 +113,7 @@ impl Motion<'_> {
             {
                 break;
             }
-            let Some(preheader) = self.loops.preheader(self.cfg, l) else { break };
-            at = preheader;
+            at = self.preheaders[l.index()];
             left = self.loops.parent(l);
         }
         (at != b).then_some(at)

@@ -62,11 +62,10 @@ impl Parts {
     ) {
         let mut arms: Vec<(Block, Value)> = Vec::new();
         for (whole, count) in std::mem::take(&mut self.phis) {
+            let wholes: Vec<(Block, Value)> = f.phi_arms(whole).collect();
             for n in 0..count {
                 arms.clear();
-                let all = f.args(whole).len();
-                for arm in 0..all {
-                    let Some((b, v)) = f.phi_arms(whole).nth(arm) else { continue };
+                for &(b, v) in &wholes {
                     let part = match self.get(v, count) {
                         Some(parts) => parts[n],
                         None => constant(f, v, n),

@@ -17,7 +17,7 @@ use crate::analysis::predicate::Relation;
 use crate::analysis::{Cfg, LaunchFacts, Positions, Ranges};
 use crate::{Flags, Inst, MpirFn, Op, Value, ValueDef};
 use magpie_types::kernel::{PreOp, Precondition};
-use magpie_types::{PrimType, TypeCtx, TypeKind, place};
+use magpie_types::{Leaf, PrimType, TypeCtx, TypeKind, place};
 
 /// The body of a kernel for launches that meet preconditions.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ fn find(
         ranges.enter(f, dom, b);
         for &i in &f.block(b).insts {
             let Some((array, index)) = checked_access(f, i) else { continue };
-            let Some(buffer) = launch.buffer(array).filter(|_| without < MAX_WITHOUT) else {
+            let Some(buffer) = launch.buffer(f, array).filter(|_| without < MAX_WITHOUT) else {
                 continue;
             };
             let mut bounds = Bounds { f, cfg, positions, ranges, launch: &launch, steps: 0 };
@@ -122,9 +122,8 @@ fn find(
 struct Launch {
     /// By parameter position: the number of a buffer, or the offset in the scalar block.
     params: Vec<Place>,
-    /// Parameter positions by value.
-    values: Vec<Value>,
-    types: Vec<Vec<magpie_types::Leaf>>,
+    /// By parameter position: the leaves.
+    leaves: Vec<Vec<Leaf>>,
     facts: LaunchFacts,
 }
 
@@ -146,31 +145,35 @@ impl Launch {
         });
         Launch {
             params: params.collect(),
-            values: f.params.iter().map(|p| p.0).collect(),
-            types: f.params.iter().map(|p| types.leaves(p.1)).collect(),
+            leaves: f.params.iter().map(|p| types.leaves(p.1)).collect(),
             facts,
         }
     }
 
-    fn position(&self, v: Value) -> Option<usize> {
-        self.values.iter().position(|&p| p == v)
-    }
-
-    fn buffer(&self, v: Value) -> Option<u32> {
-        match self.params[self.position(v)?] {
+    /// The number of a buffer parameter.
+    fn buffer(&self, f: &MpirFn, v: Value) -> Option<u32> {
+        match *self.params.get(parameter(f, v)?)? {
             Place::Buffer(n) => Some(n),
             Place::Scalar(_) => None,
         }
     }
 
     /// A leaf of a parameter, when it is an integer of a whole number of bytes.
-    fn scalar(&self, param: Value, leaf: usize) -> Option<PreOp> {
-        let position = self.position(param)?;
-        let Place::Scalar(offset) = self.params[position] else { return None };
-        let leaf = self.types[position].get(leaf)?;
+    fn scalar(&self, f: &MpirFn, v: Value, leaf: usize) -> Option<PreOp> {
+        let position = parameter(f, v)?;
+        let Place::Scalar(offset) = *self.params.get(position)? else { return None };
+        let leaf = self.leaves.get(position)?.get(leaf)?;
         let p = PrimType::from_id(leaf.ty).filter(|p| p.is_int())?;
         matches!(p.bit_width(), 8 | 16 | 32 | 64)
             .then(|| PreOp::Scalar { offset: offset + leaf.offset, size: p.size() })
+    }
+}
+
+/// The position of a parameter.
+fn parameter(f: &MpirFn, v: Value) -> Option<usize> {
+    match f.def(v) {
+        ValueDef::Param(n) => Some(n as usize),
+        ValueDef::Inst(_) | ValueDef::Const(_) => None,
     }
 }
 
@@ -292,7 +295,7 @@ impl Bounds<'_> {
             return Some(vec![PreOp::Const(bits)]);
         }
         let i = match self.f.def(v) {
-            ValueDef::Param(_) => return Some(vec![self.launch.scalar(v, 0)?]),
+            ValueDef::Param(_) => return Some(vec![self.launch.scalar(self.f, v, 0)?]),
             ValueDef::Inst(i) => i,
             ValueDef::Const(_) => return None,
         };
@@ -300,7 +303,7 @@ impl Bounds<'_> {
         let dim = inst.dim().min(2);
         if inst.op == Op::LeafGet {
             let leaf = inst.imm_lo() as usize;
-            return Some(vec![self.launch.scalar(self.f.arg(i, 0), leaf)?]);
+            return Some(vec![self.launch.scalar(self.f, self.f.arg(i, 0), leaf)?]);
         }
         if inst.op == Op::GpuWorkgroupSize {
             return Some(vec![PreOp::Block(dim)]);
@@ -309,7 +312,7 @@ impl Bounds<'_> {
             return Some(vec![PreOp::Grid(dim)]);
         }
         if inst.op == Op::GpuBufferLen {
-            return Some(vec![PreOp::Length(self.launch.buffer(self.f.arg(i, 0))?)]);
+            return Some(vec![PreOp::Length(self.launch.buffer(self.f, self.f.arg(i, 0))?)]);
         }
         if depth > MAX_DEPTH {
             return None;

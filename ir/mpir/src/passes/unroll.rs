@@ -10,7 +10,7 @@ use magpie_types::PrimType;
 
 /// Loops with more rounds stay.
 const MAX_ROUNDS: usize = 32;
-/// Loops that would become more instructions stay.
+/// Loops that would become more instructions and blocks stay.
 const MAX_SIZE: usize = 384;
 /// A function may grow by so many instructions in one run.
 const MAX_GROWTH: usize = 4096;
@@ -75,6 +75,9 @@ fn candidate(f: &MpirFn, cfg: &Cfg, loops: &Loops, l: LoopId) -> Option<Candidat
     let preheader = loops.preheader(cfg, l)?;
     let mut latches = loops.latches(cfg, l);
     let (latch, None) = (latches.next()?, latches.next()) else { return None };
+    if loops.blocks(l).len() > MAX_SIZE {
+        return None;
+    }
     let mut exits = loops.exits(cfg, l);
     let ((exiting, exit), None) = (exits.next()?, exits.next()) else { return None };
     if exiting != header && exiting != latch {
@@ -84,6 +87,7 @@ fn candidate(f: &MpirFn, cfg: &Cfg, loops: &Loops, l: LoopId) -> Option<Candidat
     let inside = if then == exit { else_ } else { then };
     let mut size = 0;
     for &b in loops.blocks(l) {
+        size += 1;
         for &i in &f.block(b).insts {
             let op = f.inst(i).op;
             let stays = op.info().convergent

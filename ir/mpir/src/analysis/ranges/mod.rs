@@ -136,7 +136,7 @@ impl Ranges {
 
     /// The range of a value in the current block of the walk, computed again from its operands.
     pub(crate) fn here(&self, f: &MpirFn, v: Value) -> Range {
-        const DEPTH: u32 = 6;
+        const DEPTH: u32 = 12;
         self.scope.recomputed(f, &self.facts, v, DEPTH)
     }
 

@@ -8,6 +8,7 @@ use crate::analysis::guards::{Bound, Guards};
 use crate::analysis::predicate::Predicate;
 use crate::{Block, MpirFn, Op, Value};
 use magpie_types::PrimType;
+use std::cell::RefCell;
 
 /// A comparison with another value that holds at the current place.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,10 @@ pub(crate) struct Scope {
     facts: Vec<Fact>,
     told: Vec<(Value, u32)>,
     open: Vec<(Block, usize, usize)>,
+    /// Ranges that were computed again, with the number of the block they hold in.
+    memo: RefCell<Vec<(u32, Range)>>,
+    /// Counts the blocks entered.
+    block: u32,
 }
 
 impl Scope {
@@ -44,6 +49,10 @@ impl Scope {
         self.facts.clear();
         self.told.clear();
         self.open.clear();
+        self.block = 0;
+        let memo = self.memo.get_mut();
+        memo.clear();
+        memo.extend(ranges.iter().map(|&r| (0, r)));
     }
 
     /// Starts at the entry again, with the ranges of the walk before.
@@ -74,6 +83,7 @@ impl Scope {
         dom: &Dominators,
         b: Block,
     ) {
+        self.block += 1;
         while self.open.last().is_some_and(|&(from, ..)| !dom.dominates(from, b)) {
             self.close();
         }
@@ -146,7 +156,8 @@ impl Scope {
         self.now[v.index()] = range;
     }
 
-    /// What is known of a value here, computed again from what is known of its operands here.
+    /// What is known of a value here, computed again from what is known of its operands here. Each
+    /// value is computed once a block.
     pub(crate) fn recomputed(
         &self,
         f: &MpirFn,
@@ -156,6 +167,11 @@ impl Scope {
     ) -> Range {
         let known = self.range(f, v);
         let Some(i) = f.def_inst(v).filter(|_| depth > 0) else { return known };
+        if let Some(&(block, range)) = self.memo.borrow().get(v.index())
+            && block == self.block
+        {
+            return range;
+        }
         let op = f.inst(i).op;
         if op == Op::Phi || !op.is_pure() {
             return known;
@@ -167,10 +183,14 @@ impl Scope {
             Some((cond, truth)) => self.given(f, cond, truth, v),
             None => self.recomputed(f, facts, v, depth - 1),
         };
-        match op_range(f, facts, i, operand) {
+        let range = match op_range(f, facts, i, operand) {
             Some(new) => known.intersect(p, new),
             None => known,
+        };
+        if let Some(memo) = self.memo.borrow_mut().get_mut(v.index()) {
+            *memo = (self.block, range);
         }
+        range
     }
 
     /// The range of `v` where `cond` is known to be `truth`.
