@@ -156,8 +156,9 @@ fn rewrite(
             let bits = bits_of(s, first, format);
             let (op, mask) =
                 if data.op == Op::FNeg { (Op::IXor, 0x8000) } else { (Op::IAnd, 0x7fff) };
-            let mask = s.like(bits, mask);
-            Some(s.same(op, &[bits, mask]))
+            // The operand may be a value that is replaced later and has its old type still.
+            let mask = s.f.const_bits(fixed::U16, mask);
+            Some(s.inst(op, fixed::U16, &[bits, mask], magpie_mpir::Flags::NONE))
         }
         Op::BitsCast => {
             let bits = bits_of(s, first, format);

@@ -59,7 +59,7 @@ fn fill_arms(
     merge: Block,
 ) {
     let empty: Vec<NodeList> = arms.iter().copied().filter(|&a| body.nodes(a).is_empty()).collect();
-    // Only guards have an empty arm at this time, and only one.
+    // Only guards have an empty arm and a merge block with phis, and only one such arm.
     for arm in empty {
         let middle = f.add_block();
         f.block_mut(middle).term = Terminator::Br(merge);

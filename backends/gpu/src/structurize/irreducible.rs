@@ -2,7 +2,8 @@
 
 use super::edges::split_edges;
 use super::prepare::prepare;
-use super::variables::{Before, Transfers, Undefined};
+use super::ssa::Undefined;
+use super::variables::{Before, Transfers};
 use magpie_mpir::analysis::{Cfg, Dominators, Loops};
 use magpie_mpir::{Block, MpirFn, Terminator};
 use magpie_types::TypeCtx;

@@ -25,11 +25,13 @@
 mod arms;
 mod edges;
 mod error;
+mod escapes;
 mod exits;
 mod irreducible;
 mod phi_copies;
 mod prepare;
 mod regions;
+mod ssa;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -45,7 +47,8 @@ use magpie_mpir::MpirFn;
 use magpie_mpir::analysis::{Cfg, Dominators, Loops};
 use magpie_types::TypeCtx;
 use regions::Regions;
-use variables::{Transfers, Undefined};
+use ssa::Undefined;
+use variables::Transfers;
 
 /// Makes the control flow of a kernel structured.
 ///
