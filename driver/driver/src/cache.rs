@@ -78,6 +78,11 @@ impl Cache {
         Cache { folder: folder.map(|folder| folder.join("kernels")), log }
     }
 
+    /// A cache that keeps nothing.
+    pub(crate) fn none(log: Log) -> Cache {
+        Cache { folder: None, log }
+    }
+
     /// The folder of the entries, if there is one.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()

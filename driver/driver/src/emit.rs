@@ -54,13 +54,15 @@ const NAMES: &[(&str, Artifact)] = &[
 const MADE_HERE: &str = "this build makes mpir, spv and spv-text";
 
 /// Compiles the program of the session and writes what `emit` names, an executable when it is
-/// empty, and with any kernel the registry. Gives the files
-/// written.
+/// empty, and with any kernel the registry. Gives the names of the files written.
 ///
 /// # Errors
 /// The program is refused, a name is unknown, a file cannot be written.
 pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<String>, Stop> {
     let wanted = parse_emit(session, emit)?;
+    if wanted.iter().any(|artifact| matches!(artifact, Artifact::Spv | Artifact::SpvText)) {
+        session.options.blobs.push(GpuBackend::Spv);
+    }
     let project = Project::find(session)?;
     let program = frontend::load(session, &project)?;
     let kernels = Kernels::prepare(session, &program)?;
@@ -131,11 +133,10 @@ fn make(
     let wants_spv = wanted.contains(&Artifact::Spv) || wanted.contains(&Artifact::SpvText);
     let mut entries = Vec::new();
     for &id in &kernels.ids {
-        let target = kernels.func(id).gpu_meta.as_ref().map(|meta| meta.target);
-        let asked = wants_spv || session.options.blobs.contains(&GpuBackend::Spv);
+        let asked = session.options.blobs.contains(&GpuBackend::Spv);
         let mut blobs = Vec::new();
-        if (asked || target == Some(GpuBackend::Spv)) && kernels.may_exist_for(id, GpuBackend::Spv)
-        {
+        let is_wanted = asked || kernels.target(id) == Some(GpuBackend::Spv);
+        if is_wanted && kernels.may_exist_for(id, GpuBackend::Spv) {
             blobs.extend(compile_spv(session, &kernels, id, &cache));
         }
         for blob in blobs.iter().filter(|_| wants_spv) {

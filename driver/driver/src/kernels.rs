@@ -72,6 +72,11 @@ impl Kernels {
         self.module.func(id)
     }
 
+    /// The target that a kernel declares.
+    pub(crate) fn target(&self, id: FnId) -> Option<GpuBackend> {
+        self.func(id).gpu_meta.as_ref().map(|meta| meta.target)
+    }
+
     /// The kernel with this hash of its stable id.
     pub(crate) fn by_hash(&self, hash: u64) -> Option<FnId> {
         self.by_hash.get(&hash).copied()
@@ -136,9 +141,8 @@ fn check_rules(session: &mut Session, program: &Program) -> Result<(), Stop> {
     let Program { module, kernels, rules, .. } = program;
     session.report_all(check_kernels(module, kernels, *rules));
     for &id in kernels {
-        let Some(meta) = module.func(id).gpu_meta.as_ref().filter(|meta| !meta.is_unsafe) else {
-            continue;
-        };
+        let meta = module.func(id).gpu_meta.as_ref().filter(|meta| !meta.is_unsafe);
+        let Some(meta) = meta else { continue };
         for target in session.options.blobs.clone() {
             if target != meta.target {
                 session.report_all(check_surface_for(module, id, *rules, target));
