@@ -313,9 +313,7 @@ impl<'m> Printer<'m> {
                 let params = self.ast[function.params].iter();
                 params.map(|param| self.name(param.name.symbol)).collect()
             }
-            Some(module) => {
-                BuiltinId::find(module, self.name(fn_ref.name))?.row().param_names()
-            }
+            Some(module) => BuiltinId::find(module, self.name(fn_ref.name))?.row().param_names(),
         };
         let mut by_key = args.to_vec();
         by_key.sort_by_key(|arg| self.name(arg.key));

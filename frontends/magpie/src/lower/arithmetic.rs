@@ -26,7 +26,7 @@ impl Body<'_, '_> {
         for (arg, ty) in args.iter().zip([a, b]) {
             error = error.with_secondary(self.scope.span(arg.value_range), format!("a `{ty}`"));
         }
-        self.cx.diagnostics.push(error);
+        self.cx.report(error);
         Poisoned
     }
 

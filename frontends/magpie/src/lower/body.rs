@@ -51,6 +51,8 @@ pub(super) struct Split {
     pub(super) error: Block,
     /// Runs when it is `Ok`.
     pub(super) next: Block,
+    /// The name that is taken apart, when it is a name and not a call.
+    pub(super) tried: Option<Symbol>,
     /// The error that the error block takes out.
     pub(super) payload: Option<Value>,
 }
@@ -249,7 +251,7 @@ impl<'p> Body<'_, 'p> {
                 let message = format!("no path leads to `{label}`; it is left out");
                 let span = self.scope.span(block.label.range);
                 let warning = Diagnostic::new(Code::MPL2012, span, message);
-                self.cx.diagnostics.push(warning.with_help("branch to it, or remove it"));
+                self.cx.report(warning.with_help("branch to it, or remove it"));
             }
         }
     }
@@ -302,7 +304,7 @@ impl<'p> Body<'_, 'p> {
             Written::DeviceOnly(_, fault) | Written::Fault(fault) => {
                 let span = self.scope.span(result.ty.range);
                 let report = self.cx.types.report(self.cx.program, self.module, fault, span);
-                self.cx.diagnostics.extend(report);
+                self.cx.report_all(report);
                 Annotation::Poisoned
             }
         }
@@ -444,13 +446,14 @@ impl<'p> Body<'_, 'p> {
         let text = self.scope.name(name);
         let Some(n) = self.s.names.get(name) else {
             let names = self.s.locals.iter().map(|l| self.scope.name(l.name));
-            let similar = magpie_diag::closest(text, names);
+            let may = self.cx.may_suggest();
+            let similar = magpie_diag::closest(text, names.take_while(|_| may));
             let help = match similar {
                 Some(similar) => format!("did you mean `%{similar}`?"),
                 None => format!("define it before: `%{text}: T = …`"),
             };
             let error = Diagnostic::new(Code::MPS0002, span, format!("`%{text}` is not defined"));
-            self.cx.diagnostics.push(error.with_help(help));
+            self.cx.report(error.with_help(help));
             return Err(Poisoned);
         };
         let local = self.s.locals[n as usize];
@@ -472,7 +475,7 @@ impl<'p> Body<'_, 'p> {
             ),
         };
         let error = Diagnostic::new(Code::MPS0003, span, message);
-        self.cx.diagnostics.push(error.with_secondary(defined, place).with_help(help));
+        self.cx.report(error.with_secondary(defined, place).with_help(help));
         Err(Poisoned)
     }
 
@@ -571,7 +574,7 @@ impl<'p> Body<'_, 'p> {
         help: impl Into<String>,
     ) -> Poisoned {
         let error = Diagnostic::new(code, self.span, message).with_help(help);
-        self.cx.diagnostics.push(error);
+        self.cx.report(error);
         Poisoned
     }
 

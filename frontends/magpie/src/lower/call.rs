@@ -15,6 +15,31 @@ pub(super) enum ParamNames<'p> {
     Builtin(&'static crate::builtins::Builtin),
 }
 
+/// Up to this many names are compared one by one.
+const FEW: usize = 16;
+
+/// Finds parameters by name.
+enum Finder<'n, 'p> {
+    Few(&'n ParamNames<'p>),
+    Many(FxHashMap<&'n str, usize>),
+}
+
+impl<'n, 'p> Finder<'n, 'p> {
+    fn new(names: &'n ParamNames<'p>) -> Finder<'n, 'p> {
+        match names.len() {
+            0..=FEW => Finder::Few(names),
+            len => Finder::Many((0..len).map(|n| (names.name(n), n)).collect()),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        match self {
+            Finder::Few(names) => (0..names.len()).find(|&n| names.name(n) == name),
+            Finder::Many(index) => index.get(name).copied(),
+        }
+    }
+}
+
 impl ParamNames<'_> {
     pub(super) fn len(&self) -> usize {
         match self {
@@ -60,7 +85,7 @@ impl<'p> Body<'_, 'p> {
         let message = format!("the result of `{what}` is not used");
         let help = format!("name the result, or {instead}");
         let warning = Diagnostic::new(Code::MPL2011, self.span, message).with_help(help);
-        self.cx.diagnostics.push(warning);
+        self.cx.report(warning);
     }
 
     /// What a reference to a function means here; what means nothing is reported.
@@ -72,14 +97,15 @@ impl<'p> Body<'_, 'p> {
                 let span = self.scope.span(fn_ref.range);
                 let program = self.cx.program;
                 let report = self.cx.types.report_missing_package(program, self.module, span);
-                self.cx.diagnostics.extend(report);
+                self.cx.report_all(report);
                 Err(Poisoned)
             }
             Ok(found) => Ok(found),
             Err(reason) => {
                 let program = self.cx.program;
-                let report = program.unknown_function(self.module, fn_ref, reason, self.span);
-                self.cx.diagnostics.push(report);
+                let may = self.cx.may_suggest();
+                let report = program.unknown_function(self.module, fn_ref, reason, self.span, may);
+                self.cx.report(report);
                 Err(Poisoned)
             }
         }
@@ -217,9 +243,9 @@ impl<'p> Body<'_, 'p> {
                 });
             }
         } else {
+            let finder = Finder::new(names);
             for arg in &ast[args] {
-                let key = self.scope.name(arg.key);
-                let Some(n) = (0..names.len()).find(|&n| names.name(n) == key) else {
+                let Some(n) = finder.find(self.scope.name(arg.key)) else {
                     return Err(self.unknown_argument(names, arg));
                 };
                 slots[n] = Some(match arg.kind {
@@ -277,7 +303,7 @@ impl<'p> Body<'_, 'p> {
         let error = Diagnostic::new(Code::MPS0016, self.span, "a function is no value")
             .with_secondary(span, "a value is wanted here")
             .with_help("make a callable with `callable.capture` and give that");
-        self.cx.diagnostics.push(error);
+        self.cx.report(error);
         Poisoned
     }
 

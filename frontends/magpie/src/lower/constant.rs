@@ -172,7 +172,7 @@ pub(super) fn global_bits(
     let span = scope.span(global.name.range);
     let push = |cx: &mut Lowering<'_>, d: Diagnostic| {
         if report {
-            cx.diagnostics.push(d);
+            cx.report(d);
         }
     };
     let annotated = match report {

@@ -39,7 +39,7 @@ impl Lowering<'_> {
                 let name = scope.name(f.name.symbol);
                 let message =
                     format!("`@{name}` returns a raw pointer and does not say who frees it");
-                self.diagnostics.push(
+                self.report(
                     Diagnostic::new(Code::MPF0001, scope.span(f.range), message).with_help(
                         "add `attrs { returns=\"owned\" }` or `attrs { returns=\"borrowed\" }`",
                     ),

@@ -75,14 +75,14 @@ impl Lowering<'_> {
             Ok(FunctionName::Failed) => return,
             Ok(found) => found,
             Err(reason) => {
-                let report = program.unknown_function(module, fn_ref, reason, span);
-                self.diagnostics.push(report);
+                let report = program.unknown_function(module, fn_ref, reason, span, true);
+                self.report(report);
                 return;
             }
         };
         if ScalarClass::from_u64(ty.0 as u64).is_some() {
             let message = format!("`{interface_word}` of `{name}` is built in");
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(Code::MPS0020, span, message)
                     .with_help("remove it, or wrap the value in a struct of your own"),
             );
@@ -98,7 +98,7 @@ impl Lowering<'_> {
             let ret = self.module.types.name(ret);
             let message =
                 format!("the function does not implement `{interface_word}` for `{name}`");
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(Code::MPT2003, span, message)
                     .with_help(format!("it must be a safe function `({params}) -> {ret}`")),
             );
@@ -106,7 +106,7 @@ impl Lowering<'_> {
         }
         if self.impls.functions.insert((word(interface), ty), function).is_some() {
             let message = format!("`{interface_word}` is implemented twice for `{name}`");
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(Code::MPS0020, span, message).with_help("remove one of the two"),
             );
         }

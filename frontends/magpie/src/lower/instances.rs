@@ -66,8 +66,7 @@ impl Lowering<'_> {
             return known;
         }
         let id = if self.types.instances_left == 0 {
-            self.diagnostics
-                .push(Diagnostic::new(Code::MPL2020, span, ENDLESS).with_help(ENDLESS_HELP));
+            self.report(Diagnostic::new(Code::MPL2020, span, ENDLESS).with_help(ENDLESS_HELP));
             None
         } else {
             self.types.instances_left -= 1;
@@ -126,7 +125,7 @@ impl Lowering<'_> {
             },
         };
         let failed = !errors.is_empty();
-        self.diagnostics.extend(errors);
+        self.report_all(errors);
         if failed && !decl.type_params.is_empty() {
             return None;
         }
@@ -136,7 +135,7 @@ impl Lowering<'_> {
         let fn_id = instance.fn_id;
         if instance.result.is_some_and(|ty| ty != fixed::UNIT) {
             let span = scope.span(decl.result.range);
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(Code::MPG_CORE_1303, span, "a kernel has no result")
                     .with_help("write `-> unit`, and store results in a buffer"),
             );
@@ -159,7 +158,7 @@ impl Lowering<'_> {
         let params: Vec<_> = ast[decl.type_params].iter().map(|p| p.name.symbol).collect();
         let type_scope = Scope { params: &params, args: &type_args };
         if decl.is_async {
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(
                     Code::MPT2050,
                     scope.span(decl.head),

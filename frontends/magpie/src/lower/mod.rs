@@ -44,6 +44,11 @@ use magpie_mpir::{Domain, FnId, Module, Op as MpirOp, Place};
 use magpie_types::{TypeCtx, TypeId, fixed};
 use rustc_hash::FxHashMap;
 
+/// More errors than this, or more other findings, are not kept.
+const MAX_FINDINGS: usize = 1000;
+/// Behind this many findings no similar names are looked for.
+pub(crate) const MAX_SUGGESTING: usize = 50;
+
 /// What lowering made.
 pub(crate) struct Lowered {
     pub(crate) module: Module,
@@ -78,6 +83,9 @@ struct Lowering<'p> {
     types: Types,
     module: Module,
     diagnostics: Vec<Diagnostic>,
+    /// How many errors and how many other findings this stage has kept.
+    errors: usize,
+    warnings: usize,
     /// In the order in which they were asked for.
     instances: Vec<Instance>,
     /// By [`FunctionId`]: the host copy of a function without type parameters.
@@ -108,6 +116,8 @@ pub(crate) fn lower(
         types: Types::new(program, max_instances),
         module: Module::new(),
         diagnostics: std::mem::take(diagnostics),
+        errors: 0,
+        warnings: 0,
         instances: Vec::new(),
         host: vec![None; program.functions.len()],
         device: vec![None; program.functions.len()],
@@ -127,6 +137,9 @@ impl<'p> Lowering<'p> {
     fn run(&mut self) -> Lowered {
         let program = self.program;
         self.with_types(|types, cx| crate::types::define_all(types, cx));
+        if !self.check_type_sizes() {
+            return Lowered { module: Module::new(), main: None, kernels: vec![], tests: vec![] };
+        }
         self.check_declarations();
         self.collect_impls();
         let kernels: Vec<FunctionId> =
@@ -142,20 +155,50 @@ impl<'p> Lowering<'p> {
             }
         }
         self.lower_bodies();
+        let mut is_copied = vec![false; program.functions.len()];
+        self.instances.iter().for_each(|i| is_copied[i.function.0 as usize] = true);
         for id in program.function_ids() {
             let is_generic = !program.function(id).1.type_params.is_empty();
-            if is_generic && self.instances.iter().all(|i| i.function != id) {
+            if is_generic && !is_copied[id.0 as usize] {
                 body::check_generic(self, id);
             }
         }
         self.lower_bodies();
         self.with_types(|types, cx| types.define_instances(cx));
-        let entry = program.module(ModuleId(0));
-        let header = entry.span(entry.ast().header.module.range);
-        crate::types::check_limits(&self.types, &self.module.types, header, &mut self.diagnostics);
+        self.check_type_sizes();
         let main = self.main();
         let tests = self.tests();
         Lowered { module: std::mem::take(&mut self.module), main, kernels, tests }
+    }
+
+    /// Whether all types made so far are small enough; those that are not are reported.
+    fn check_type_sizes(&mut self) -> bool {
+        let entry = self.program.module(ModuleId(0));
+        let header = entry.span(entry.ast().header.module.range);
+        let mut findings = Vec::new();
+        crate::types::check_limits(&self.types, &self.module.types, header, &mut findings);
+        let all_fit = findings.is_empty();
+        self.diagnostics.append(&mut findings);
+        all_fit
+    }
+
+    /// Adds a finding, unless there are so many that nobody reads them.
+    fn report(&mut self, finding: Diagnostic) {
+        let kept = if finding.is_error() { &mut self.errors } else { &mut self.warnings };
+        if *kept < MAX_FINDINGS {
+            *kept += 1;
+            self.diagnostics.push(finding);
+        }
+    }
+
+    fn report_all(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
+        findings.into_iter().for_each(|finding| self.report(finding));
+    }
+
+    /// Whether an error may look for a name like the wrong one: that takes time, and helps nobody
+    /// among many errors.
+    fn may_suggest(&self) -> bool {
+        self.diagnostics.len() < MAX_SUGGESTING
     }
 
     fn types(&mut self) -> &mut TypeCtx {
@@ -173,7 +216,7 @@ impl<'p> Lowering<'p> {
 
     /// Lowers the bodies of all instances that were asked for, and of those that this asks for.
     fn lower_bodies(&mut self) {
-        while self.next < self.instances.len() {
+        while self.next < self.instances.len() && self.errors < MAX_FINDINGS {
             let id = InstanceId(self.next as u32);
             self.next += 1;
             self.with_types(|types, cx| types.define_instances(cx));
@@ -245,10 +288,10 @@ impl<'p> Lowering<'p> {
     fn report_main(&mut self, span: magpie_diag::Span) {
         let message =
             "`@main` is a plain function without parameters that returns i64, i32 or unit";
-        self.diagnostics
-            .push(Diagnostic::new(Code::MPL0005, span, message).with_help(
-                "write `fn @main() -> i64`; program arguments come from `std.os.@args`",
-            ));
+        self.report(
+            Diagnostic::new(Code::MPL0005, span, message)
+                .with_help("write `fn @main() -> i64`; program arguments come from `std.os.@args`"),
+        );
     }
 
     fn tests(&self) -> Vec<FnId> {

@@ -2,21 +2,33 @@
 
 use super::body::Body;
 use super::names::LocalState;
+use crate::interner::Symbol;
 use crate::own::{Source, check_ownership};
 use magpie_mpir::Value;
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
 impl Body<'_, '_> {
     /// Checks the function as it stands, unreachable blocks included.
     pub(super) fn check_ownership(&mut self) {
+        // Only messages need the names of values.
+        let names: OnceCell<FxHashMap<Value, Symbol>> = OnceCell::new();
         let name = |v: Value| {
-            let local = self.s.locals.iter().find(|l| l.state == LocalState::Value(v));
-            match local {
-                Some(local) => format!("%{}", self.scope.name(local.name)),
+            let names = names.get_or_init(|| {
+                let locals = self.s.locals.iter().rev();
+                let named = locals.filter_map(|local| match local.state {
+                    LocalState::Value(v) => Some((v, local.name)),
+                    LocalState::Pending | LocalState::Poisoned => None,
+                });
+                named.collect()
+            });
+            match names.get(&v) {
+                Some(&name) => format!("%{}", self.scope.name(name)),
                 None => "the value".to_string(),
             }
         };
         let source = Source { source_block: &self.s.source_blocks, name: &name };
         let findings = check_ownership(&self.cx.module, &self.f, &self.s.cfg, &source);
-        self.cx.diagnostics.extend(findings);
+        self.cx.report_all(findings);
     }
 }

@@ -150,7 +150,7 @@ impl Body<'_, '_> {
         };
         let span = self.scope.span(arm.range);
         let error = Diagnostic::new(Code::MPS0010, self.span, message).with_help(help);
-        self.cx.diagnostics.push(error.with_secondary(span, "this arm"));
+        self.cx.report(error.with_secondary(span, "this arm"));
     }
 
     #[cold]
@@ -244,7 +244,7 @@ impl Body<'_, '_> {
             let error = Diagnostic::new(Code::MPS0008, self.span, message)
                 .with_secondary(self.scope.span(arm.range), "this arm")
                 .with_help(format!("give a value of type `{wanted}`"));
-            self.cx.diagnostics.push(error);
+            self.cx.report(error);
             return Err(Poisoned);
         }
         Ok(v)
@@ -275,9 +275,8 @@ impl Body<'_, '_> {
         let edge = self.s.edges[at as usize];
         if edge.split != u32::MAX && projection == Projection::Err {
             let split = self.s.splits[edge.split as usize];
-            if self.is_tried(arm, edge.split)
-                && let Some(payload) = split.payload
-            {
+            let is_tried = matches!(arm.value, Value::Ssa(name) if split.tried == Some(name));
+            if let (true, Some(payload)) = (is_tried, split.payload) {
                 return Ok(payload);
             }
         }
@@ -288,19 +287,5 @@ impl Body<'_, '_> {
         self.block = block;
         self.span = span;
         payload
-    }
-
-    /// Whether the arm's value is the one that a `try` takes apart.
-    fn is_tried(&self, arm: &PhiArm, split: u32) -> bool {
-        let Value::Ssa(name) = arm.value else { return false };
-        let splits = self.s.first_split.partition_point(|&first| first <= split) - 1;
-        let block = &self.ast[self.decl.blocks][splits];
-        let nth = split - self.s.first_split[splits];
-        let tries = self.ast[block.instrs].iter().filter_map(|instr| match instr.op {
-            Op::TryBranch { value, .. } => Some(Some(value)),
-            Op::TryCall { .. } => Some(None),
-            _ => None,
-        });
-        tries.into_iter().nth(nth as usize) == Some(Some(name))
     }
 }

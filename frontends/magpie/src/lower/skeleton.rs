@@ -54,9 +54,9 @@ impl Body<'_, '_> {
         self.s.first_split.push(self.s.splits.len() as u32);
         for instr in &self.ast[block.instrs] {
             match instr.op {
-                Op::TryBranch { target, .. } => {
+                Op::TryBranch { value, target } => {
                     self.span = self.scope.span(instr.range);
-                    part = self.split(part, Some(target));
+                    part = self.split(part, Some((value, target)));
                 }
                 Op::TryCall { .. } => part = self.split(part, None),
                 _ => {}
@@ -130,18 +130,19 @@ impl Body<'_, '_> {
     }
 
     /// Ends `part` with the choice that a `try` makes; returns where it goes on.
-    fn split(&mut self, part: MpirBlock, target: Option<Target>) -> MpirBlock {
+    fn split(&mut self, part: MpirBlock, labelled: Option<(Symbol, Target)>) -> MpirBlock {
         let error = self.f.add_block();
         let next = self.f.add_block();
         self.s.source_blocks.extend([self.source; 2]);
         self.f.block_mut(part).term = MpirTerminator::Cbr { cond: LATER, then: next, else_: error };
-        if let Some(target) = target.and_then(|target| self.target(target)) {
+        if let Some(target) = labelled.and_then(|(_, target)| self.target(target)) {
             self.f.block_mut(error).term = MpirTerminator::Br(target);
             let split = self.s.splits.len() as u32;
             let edge = Edge { target: target.0, source: self.source, pred: error, split };
             self.s.unsorted_edges.push(edge);
         }
-        self.s.splits.push(Split { error, next, payload: None });
+        let tried = labelled.map(|(value, _)| value);
+        self.s.splits.push(Split { error, next, tried, payload: None });
         next
     }
 
@@ -160,9 +161,10 @@ impl Body<'_, '_> {
             Some(n) => Some(MpirBlock(n)),
             None => {
                 let label = self.scope.name(target.label);
+                let may = self.cx.may_suggest();
                 let labels = self.ast[self.decl.blocks].iter();
                 let labels = labels.map(|b| self.scope.name(b.label.symbol));
-                let help = match magpie_diag::closest(label, labels) {
+                let help = match magpie_diag::closest(label, labels.take_while(|_| may)) {
                     Some(similar) => format!("did you mean `{similar}`?"),
                     None => format!("add the block, `{label}:`"),
                 };
@@ -187,7 +189,7 @@ impl Body<'_, '_> {
         let text = self.scope.name(name);
         let first = self.scope.span(self.s.locals[first as usize].range);
         let message = format!("`%{text}` is defined twice in this function");
-        self.cx.diagnostics.push(
+        self.cx.report(
             Diagnostic::new(Code::MPS0001, self.scope.span(range), message)
                 .with_secondary(first, "first defined here")
                 .with_help("give each value a name of its own"),
@@ -199,7 +201,7 @@ impl Body<'_, '_> {
         let text = self.scope.name(label.symbol);
         let first = self.ast[self.decl.blocks][first as usize].label.range;
         let message = format!("label `{text}` is used twice in this function");
-        self.cx.diagnostics.push(
+        self.cx.report(
             Diagnostic::new(Code::MPS0009, self.scope.span(label.range), message)
                 .with_secondary(self.scope.span(first), "first used here")
                 .with_help("give each block a label of its own"),

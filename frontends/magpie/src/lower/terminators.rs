@@ -103,14 +103,14 @@ impl Body<'_, '_> {
                 let message = format!("the case does not fit `{}`", prim.name());
                 let error = Diagnostic::new(Code::MPS0010, span, message);
                 let help = format!("give a literal that is a `{}`", prim.name());
-                self.cx.diagnostics.push(error.with_help(help));
+                self.cx.report(error.with_help(help));
                 failed = true;
                 continue;
             };
             if !seen.insert(case_bits) {
                 let span = self.scope.span(case.range);
                 let error = Diagnostic::new(Code::MPS0010, span, "this case stands twice");
-                self.cx.diagnostics.push(error.with_help("remove one of the two"));
+                self.cx.report(error.with_help("remove one of the two"));
                 failed = true;
             }
             bits.push(case_bits);

@@ -144,13 +144,15 @@ impl Program {
         closest(name, names)
     }
 
-    /// The report about a reference to a function that means nothing.
+    /// The report about a reference to a function that means nothing, with similar names where that
+    /// is asked for.
     pub(crate) fn unknown_function(
         &self,
         module: ModuleId,
         fn_ref: FnRef,
         reason: Unresolved,
         span: Span,
+        may_suggest: bool,
     ) -> Diagnostic {
         let scope = self.module(module);
         let name = scope.name(fn_ref.name);
@@ -161,7 +163,8 @@ impl Program {
                 format!("there is no function `@{name}` in this module"),
             );
             let functions = scope.functions.iter().enumerate();
-            let known = functions.filter(|(_, meaning)| meaning.is_some());
+            let known =
+                functions.take_while(|_| may_suggest).filter(|(_, meaning)| meaning.is_some());
             let known = known.map(|(i, _)| scope.name(Symbol::from_index(i as u32)));
             if let Some(similar) = closest(name, known) {
                 return error.with_help(format!("did you mean `@{similar}`?"));
@@ -180,7 +183,7 @@ impl Program {
         let error = Diagnostic::new(Code::MPT2004, span, message);
         let language = builtins::module_paths().map(|path| -> &str { path });
         let known = language.chain(self.modules.iter().map(|m| m.path.as_str()));
-        let similar_module = closest(path, known);
+        let similar_module = closest(path, known.take_while(|_| may_suggest));
         match (reason, similar_module) {
             (Unresolved::NoModule, Some(similar)) => {
                 error.with_help(format!("did you mean `{similar}.@{name}`?"))

@@ -428,7 +428,8 @@ impl Types {
             .chain(SIMPLE.iter().map(|t| t.0))
             .chain(GENERIC.iter().map(|t| t.0))
             .chain(cx.program.type_names(module));
-        let help = match closest(text, known) {
+        let may = cx.diagnostics.len() < crate::lower::MAX_SUGGESTING;
+        let help = match closest(text, known.take_while(|_| may)) {
             Some(known) => format!("did you mean `{known}`?"),
             None => "declare it, or import it from the module that does".to_string(),
         };
