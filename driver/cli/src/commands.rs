@@ -35,6 +35,12 @@ pub(crate) fn execute(line: CommandLine) -> u8 {
     };
     let mut session = Session::new(options);
     let emit = line.global.emit;
+    if !emit.is_empty() && !matches!(line.command, Command::Build { .. }) {
+        let message = format!("`{}` writes no artifacts", line.command.name());
+        let stop = session.refuse(Code::MPL0006, message, "`--emit` belongs to `magpie build`");
+        output.report(&mut session, false, None);
+        return stop.exit_code();
+    }
     let result = match line.command {
         Command::New { name } => new(&mut session, output, &name),
         Command::Build { .. } => build(&mut session, output, &emit),

@@ -117,3 +117,86 @@ fn write_params(
     );
     format!("@params.{name}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use magpie_mpir::Domain;
+    use magpie_types::kernel::{
+        BlobCode, BufferParam, DeviceFeatures, GpuBackend, ScalarTransport,
+    };
+    use magpie_types::{Sid, SidKind};
+
+    fn blob() -> KernelBlob {
+        let buffer = BufferParam {
+            index: 0,
+            binding: 0,
+            elem: fixed::F32,
+            host_stride: 4,
+            device_stride: 4,
+            writes: true,
+        };
+        let layout = KernelLayout {
+            entry: "main".into(),
+            params: vec![
+                ParamLayout::Buffer(buffer),
+                ParamLayout::Scalar { offset: 0, size: 4, ty: fixed::U32 },
+            ],
+            scalar_size: 16,
+            hidden: vec![HiddenLength { buffer: 0, offset: 16, size: 4 }],
+            block_size: 32,
+            transport: ScalarTransport::PushConstants,
+            workgroup: [64, 1, 1],
+            fixed_workgroup: false,
+            shared_bytes: 0,
+            features: DeviceFeatures::default(),
+            preconditions: Vec::new(),
+        };
+        let code = BlobCode::Bytes(b"\x03\x02\"\\a".to_vec());
+        KernelBlob { backend: GpuBackend::Spv, layout, code, unchecked: None }
+    }
+
+    #[test]
+    fn every_kernel_with_a_blob_is_an_entry() {
+        let kernel = |name| {
+            MpirFn::new(Sid::new(SidKind::Function, name), name, fixed::UNIT, Domain::Device)
+        };
+        let (with, without) = (kernel("demo.main.@kernel_add"), kernel("demo.main.@k"));
+        let entries = [
+            Entry { kernel: &with, blobs: vec![blob()] },
+            Entry { kernel: &without, blobs: Vec::new() },
+        ];
+        let text = text(&TypeCtx::new(), &entries);
+        let container = kernel_codec::encode(&blob()).unwrap().len();
+        // The hash of the kernel as a signed number, then the counts of blobs, parameters, buffers
+        // and scalar bytes.
+        let hash = 12394533262257085662u64 as i64;
+        for expected in [
+            format!(
+                "@blob.F_23R834YQS8.spv = private unnamed_addr constant [{container} x i8] c\"MPGK"
+            ),
+            "\\03\\02\\22\\5Ca".to_string(),
+            format!(
+                "[1 x %MpRtGpuKernelBlob] [%MpRtGpuKernelBlob {{ i8 1, ptr @blob.F_23R834YQS8.spv, i32 {container} }}]"
+            ),
+            "[3 x %MpRtGpuParam] [%MpRtGpuParam { i8 1, i8 0, i16 0, i32 14, i32 0, i32 4 }, \
+             %MpRtGpuParam { i8 2, i8 0, i16 0, i32 9, i32 0, i32 4 }, \
+             %MpRtGpuParam { i8 3, i8 0, i16 0, i32 9, i32 16, i32 4 }]"
+                .to_string(),
+            format!(
+                "%MpRtGpuKernelEntry {{ i64 {hash}, i32 1, ptr @blobs.F_23R834YQS8, i32 2, ptr @params.F_23R834YQS8, i32 1, i32 16 }}"
+            ),
+            "@mp_gpu_kernels = private constant [1 x %MpRtGpuKernelEntry]".to_string(),
+            "call void @mp_rt_gpu_register_kernels(ptr @mp_gpu_kernels, i32 1)".to_string(),
+        ] {
+            assert!(text.contains(&expected), "{expected}\n{text}");
+        }
+        assert!(!text.contains("XB76HQ4FB2"), "{text}");
+    }
+
+    #[test]
+    fn no_kernels_are_an_empty_list() {
+        let text = text(&TypeCtx::new(), &[]);
+        assert!(text.contains("constant [0 x %MpRtGpuKernelEntry] [\n\n]"), "{text}");
+    }
+}

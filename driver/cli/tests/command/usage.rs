@@ -54,6 +54,10 @@ fn wrong_usage_is_2_with_a_way_out() {
             "{text}"
         );
     }
+    let text = place.run(&["parse", "a.mp", "--emit", "ast"]).fails(2);
+    assert!(
+        text.starts_with("error[MPL0006]: `parse` writes no artifacts\nhelp: `--emit` belongs")
+    );
     let mut command = place.command(["devices"]);
     let text = Ended::from(command.env("MAGPIE_DEVICE", "toaster").output().unwrap()).fails(2);
     assert!(text.starts_with("error[MPL0006]: MAGPIE_DEVICE: unknown device `toaster`"), "{text}");
