@@ -105,11 +105,10 @@ impl MemoryClasses {
         }
         for &i in f.blocks.iter().flat_map(|b| &b.insts) {
             let inst = f.inst(i);
-            let class = match inst.op {
-                Op::GpuShared => shared,
-                Op::GpuLocal => local,
-                _ => continue,
-            };
+            if inst.op != Op::GpuShared && inst.op != Op::GpuLocal {
+                continue;
+            }
+            let class = if inst.op == Op::GpuShared { shared } else { local };
             let class = class.unwrap_or_else(|| self.new_class());
             if inst.op == Op::GpuLocal {
                 self.private = self.private.union(ClassSet(1 << class));
