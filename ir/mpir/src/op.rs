@@ -496,10 +496,12 @@ ops! {
     GpuLaunchAsync "gpu.launch_async" Own, Func, Any, pure, Host, None, "Launches a kernel and gives a fence.";
     GpuLaunchProfiled "gpu.launch_profiled" Own, Func, Any, pure, Host, None, "Launches a kernel inside the profiling session that is operand 0.";
 
-    // Host code after lowering: addresses, memory, calls by address.
-    MemLoad "mem.load" Own, Offset, Read, pure, LowHost, None, "A value at an address.";
-    MemStore "mem.store" Own, Offset, Write, pure, LowHost, None, "Stores operand 1 at an address.";
-    PtrAdd "ptr.add" Own, None, None, pure, LowHost, None, "An address plus bytes (i64).";
+    // Raw memory: unsafe host code, and host code after lowering.
+    MemLoad "mem.load" Own, Offset, Read, pure, AnyHost, None, "A value at an address.";
+    MemStore "mem.store" Own, Offset, Write, pure, AnyHost, None, "Stores operand 1 at an address.";
+    PtrAdd "ptr.add" Own, None, None, pure, AnyHost, None, "An address plus bytes (i64).";
+
+    // Host code after lowering: storage, addresses, calls by address.
     StackSlot "stack.slot" Leaf, SizeAlign, None, pure, LowHost, None, "The address of memory that lives as long as the call; one for each instruction.";
     FnAddr "fn.addr" Leaf, Func, None, pure, LowHost, None, "The address of a function.";
     TypeInfoAddr "typeinfo.addr" Leaf, TypeInfo, None, pure, LowHost, None, "The address of a run-time type description.";

@@ -92,8 +92,6 @@ impl Body<'_, '_> {
         let stride = u64::from(self.cx.module.types.stride(target));
         let stride = self.f.const_bits(fixed::I64, stride);
         let bytes = self.emit_value(MpirOp::IMul, fixed::I64, &[count, stride], 0)?;
-        let address = self.emit_value(MpirOp::BitsCast, fixed::I64, &[p], 0)?;
-        let moved = self.emit_value(MpirOp::IAdd, fixed::I64, &[address, bytes], 0)?;
-        Ok(self.emit(MpirOp::BitsCast, pointer, &[moved], 0))
+        Ok(self.emit(MpirOp::PtrAdd, pointer, &[p, bytes], 0))
     }
 }

@@ -16,6 +16,15 @@ impl FnLowering<'_, '_, '_> {
         result.into_iter().collect()
     }
 
+    /// Accesses by raw pointers stay; addresses have one type now.
+    pub(super) fn raw_memory(&mut self, i: Inst) -> Vec<Value> {
+        let old = self.old;
+        let data = *old.inst(i);
+        let args: Vec<Value> = old.args(i).iter().map(|&v| self.one(v)).collect();
+        let low = self.l.low(data.ty);
+        self.b.inst(data.op, low, &args, data.imm).into_iter().collect()
+    }
+
     /// Addresses have one type now; other casts stay.
     pub(super) fn bits_cast(&mut self, i: Inst) -> Vec<Value> {
         let (from, to) = (self.ty(self.old.arg(i, 0)), self.old.inst(i).ty);
