@@ -181,125 +181,28 @@ impl<C: Calls> Pure<'_, '_, C> {
                 self.b.ins().select(a, x, other)
             }
 
-            Op::IAddTrap
-            | Op::ISubTrap
-            | Op::IMulTrap
-            | Op::ISdivTrap
-            | Op::IUdivTrap
-            | Op::ISremTrap
-            | Op::IUremTrap
+            magpie_mpir::trap_ops!()
+            | magpie_mpir::vector_ops!()
+            | magpie_mpir::struct_ops!()
+            | magpie_mpir::id_ops!()
+            | magpie_mpir::atomic_ops!()
+            | magpie_mpir::subgroup_ops!()
+            | magpie_mpir::access_ops!()
+            | magpie_mpir::ownership_ops!()
+            | magpie_mpir::object_ops!()
+            | magpie_mpir::launch_ops!()
+            | magpie_mpir::low_host_ops!()
             | Op::Phi
-            | Op::VecNew
-            | Op::VecSplat
-            | Op::VecExtract
-            | Op::VecInsert
-            | Op::VecDot
-            | Op::VecCross
-            | Op::VecLength
-            | Op::VecNormalize
-            | Op::VecReflect
-            | Op::VecMix
-            | Op::VecAny
-            | Op::VecAll
-            | Op::StructNew
-            | Op::StructGet
-            | Op::LeafGet
-            | Op::GpuThreadId
-            | Op::GpuWorkgroupId
-            | Op::GpuWorkgroupSize
-            | Op::GpuGlobalId
-            | Op::GpuNumWorkgroups
-            | Op::GpuBufferLoad
-            | Op::GpuBufferStore
-            | Op::GpuLeafLoad
-            | Op::GpuLeafStore
             | Op::GpuBufferLen
             | Op::GpuShared
             | Op::GpuLocal
             | Op::GpuBarrier
-            | Op::GpuAtomicAdd
-            | Op::GpuAtomicSub
-            | Op::GpuAtomicMin
-            | Op::GpuAtomicMax
-            | Op::GpuAtomicAnd
-            | Op::GpuAtomicOr
-            | Op::GpuAtomicXor
-            | Op::GpuAtomicExchange
-            | Op::GpuAtomicCas
-            | Op::GpuSubgroupSize
-            | Op::GpuSubgroupLaneId
-            | Op::GpuSubgroupShuffle
-            | Op::GpuSubgroupShuffleDown
-            | Op::GpuSubgroupShuffleUp
-            | Op::GpuSubgroupShuffleXor
-            | Op::GpuSubgroupBroadcast
-            | Op::GpuSubgroupSum
-            | Op::GpuSubgroupMin
-            | Op::GpuSubgroupMax
-            | Op::GpuSubgroupPrefixSum
-            | Op::GpuSubgroupAny
-            | Op::GpuSubgroupAll
-            | Op::GpuSubgroupBallot
-            | Op::GpuMetalSimdShuffle
-            | Op::GpuMetalSimdSum
-            | Op::GpuMetalSimdPrefixSum
             | Op::GpuPrint
             | Op::Call
             | Op::RtCall
             | Op::CallIndirect
             | Op::CallableCapture
-            | Op::Panic
-            | Op::BorrowShared
-            | Op::BorrowMut
-            | Op::Share
-            | Op::CloneShared
-            | Op::WeakDowngrade
-            | Op::WeakUpgrade
-            | Op::CloneWeak
-            | Op::Retain
-            | Op::Release
-            | Op::New
-            | Op::GetField
-            | Op::SetField
-            | Op::EnumNew
-            | Op::EnumTag
-            | Op::EnumIs
-            | Op::EnumPayload
-            | Op::ArrNew
-            | Op::ArrFrom
-            | Op::ArrLen
-            | Op::ArrGet
-            | Op::ArrSet
-            | Op::ArrPush
-            | Op::ArrPop
-            | Op::ArrSlice
-            | Op::ArrContains
-            | Op::ArrSort
-            | Op::ArrMap
-            | Op::ArrFilter
-            | Op::ArrReduce
-            | Op::ArrForeach
-            | Op::MapNew
-            | Op::MapSet
-            | Op::MapGet
-            | Op::MapGetRef
-            | Op::MapLen
-            | Op::MapContainsKey
-            | Op::MapDelete
-            | Op::MapDeleteVoid
-            | Op::MapKeys
-            | Op::MapValues
-            | Op::GpuLaunch
-            | Op::GpuLaunchAsync
-            | Op::GpuLaunchProfiled
-            | Op::MemLoad
-            | Op::MemStore
-            | Op::PtrAdd
-            | Op::StackSlot
-            | Op::FnAddr
-            | Op::TypeInfoAddr
-            | Op::RtRaw
-            | Op::CallAddr => return None,
+            | Op::Panic => return None,
         };
         Some(value)
     }

@@ -169,118 +169,27 @@ pub fn eval(op: Op, from: PrimType, to: PrimType, args: &[u64]) -> Option<u64> {
         Op::BitsCast => (from.bit_width() == to.bit_width()).then_some(ua),
         Op::Select => bits(if a & 1 == 1 { b } else { c }),
 
-        Op::Phi
-        | Op::VecNew
-        | Op::VecSplat
-        | Op::VecExtract
-        | Op::VecInsert
-        | Op::VecDot
-        | Op::VecCross
-        | Op::VecLength
-        | Op::VecNormalize
-        | Op::VecReflect
-        | Op::VecMix
-        | Op::VecAny
-        | Op::VecAll
-        | Op::StructNew
-        | Op::StructGet
-        | Op::LeafGet
-        | Op::GpuThreadId
-        | Op::GpuWorkgroupId
-        | Op::GpuWorkgroupSize
-        | Op::GpuGlobalId
-        | Op::GpuNumWorkgroups
-        | Op::GpuBufferLoad
-        | Op::GpuBufferStore
-        | Op::GpuLeafLoad
-        | Op::GpuLeafStore
+        crate::vector_ops!()
+        | crate::struct_ops!()
+        | crate::id_ops!()
+        | crate::atomic_ops!()
+        | crate::subgroup_ops!()
+        | crate::access_ops!()
+        | crate::ownership_ops!()
+        | crate::object_ops!()
+        | crate::launch_ops!()
+        | crate::low_host_ops!()
+        | Op::Phi
         | Op::GpuBufferLen
         | Op::GpuShared
         | Op::GpuLocal
         | Op::GpuBarrier
-        | Op::GpuAtomicAdd
-        | Op::GpuAtomicSub
-        | Op::GpuAtomicMin
-        | Op::GpuAtomicMax
-        | Op::GpuAtomicAnd
-        | Op::GpuAtomicOr
-        | Op::GpuAtomicXor
-        | Op::GpuAtomicExchange
-        | Op::GpuAtomicCas
-        | Op::GpuSubgroupSize
-        | Op::GpuSubgroupLaneId
-        | Op::GpuSubgroupShuffle
-        | Op::GpuSubgroupShuffleDown
-        | Op::GpuSubgroupShuffleUp
-        | Op::GpuSubgroupShuffleXor
-        | Op::GpuSubgroupBroadcast
-        | Op::GpuSubgroupSum
-        | Op::GpuSubgroupMin
-        | Op::GpuSubgroupMax
-        | Op::GpuSubgroupPrefixSum
-        | Op::GpuSubgroupAny
-        | Op::GpuSubgroupAll
-        | Op::GpuSubgroupBallot
-        | Op::GpuMetalSimdShuffle
-        | Op::GpuMetalSimdSum
-        | Op::GpuMetalSimdPrefixSum
         | Op::GpuPrint
         | Op::Call
         | Op::RtCall
         | Op::CallIndirect
         | Op::CallableCapture
-        | Op::Panic
-        | Op::BorrowShared
-        | Op::BorrowMut
-        | Op::Share
-        | Op::CloneShared
-        | Op::WeakDowngrade
-        | Op::WeakUpgrade
-        | Op::CloneWeak
-        | Op::Retain
-        | Op::Release
-        | Op::New
-        | Op::GetField
-        | Op::SetField
-        | Op::EnumNew
-        | Op::EnumTag
-        | Op::EnumIs
-        | Op::EnumPayload
-        | Op::ArrNew
-        | Op::ArrFrom
-        | Op::ArrLen
-        | Op::ArrGet
-        | Op::ArrSet
-        | Op::ArrPush
-        | Op::ArrPop
-        | Op::ArrSlice
-        | Op::ArrContains
-        | Op::ArrSort
-        | Op::ArrMap
-        | Op::ArrFilter
-        | Op::ArrReduce
-        | Op::ArrForeach
-        | Op::MapNew
-        | Op::MapSet
-        | Op::MapGet
-        | Op::MapGetRef
-        | Op::MapLen
-        | Op::MapContainsKey
-        | Op::MapDelete
-        | Op::MapDeleteVoid
-        | Op::MapKeys
-        | Op::MapValues
-        | Op::GpuLaunch
-        | Op::GpuLaunchAsync
-        | Op::GpuLaunchProfiled
-        | Op::MemLoad
-        | Op::MemStore
-        | Op::PtrAdd
-        | Op::StackSlot
-        | Op::FnAddr
-        | Op::TypeInfoAddr
-        | Op::RtRaw
-        | Op::CallAddr => None,
+        | Op::Panic => None,
     }
 }
 

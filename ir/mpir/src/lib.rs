@@ -17,6 +17,7 @@ mod ids;
 mod module;
 mod module_eq;
 mod op;
+mod op_sets;
 pub mod ownership;
 mod parse;
 pub mod passes;
@@ -33,9 +34,7 @@ pub use func::{
 pub use ids::{Block, FnId, Inst, StrId, Value};
 pub use module::Module;
 pub use module_eq::module_eq;
-pub use op::{
-    Class, Consumes, ImmKind, ImmPart, Immediate, Memory, Op, OpInfo, Place, Signature,
-};
+pub use op::{Class, Consumes, ImmKind, ImmPart, Immediate, Memory, Op, OpInfo, Place, Signature};
 pub use parse::{MAX_TYPE_DEPTH, parse, parse_with_own_places};
 pub use print::{print_fn, print_inst, print_module, print_type};
 pub use verify::{Stage, verify_fn, verify_module};

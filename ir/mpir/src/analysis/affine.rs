@@ -234,8 +234,9 @@ mod tests {
 
     /// The form of the last value computed.
     fn last(body: &str) -> Option<String> {
-        let text =
-            format!("gpu fn t.@k(%b: gpu.TBuffer<u32>, %n: u32, %m: u32) -> unit {{\n{body}\nret\n}}\n");
+        let text = format!(
+            "gpu fn t.@k(%b: gpu.TBuffer<u32>, %n: u32, %m: u32) -> unit {{\n{body}\nret\n}}\n"
+        );
         let m = crate::parse(&text, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
         let f = &m.fns[0];
         let cfg = Cfg::new(f);

@@ -191,16 +191,19 @@ impl Folder<'_> {
             Op::StructGet => vector::member(self, i),
             Op::GpuBufferLen => vector::len(self, i),
 
-            Op::IPopcount
+            crate::trap_ops!()
+            | crate::fcmp_ops!()
+            | crate::id_ops!()
+            | crate::atomic_ops!()
+            | crate::subgroup_ops!()
+            | crate::access_ops!()
+            | crate::ownership_ops!()
+            | crate::object_ops!()
+            | crate::launch_ops!()
+            | crate::low_host_ops!()
+            | Op::IPopcount
             | Op::IClz
             | Op::ICtz
-            | Op::IAddTrap
-            | Op::ISubTrap
-            | Op::IMulTrap
-            | Op::ISdivTrap
-            | Op::IUdivTrap
-            | Op::ISremTrap
-            | Op::IUremTrap
             | Op::FRem
             | Op::FSqrt
             | Op::FFloor
@@ -222,20 +225,6 @@ impl Folder<'_> {
             | Op::FTanh
             | Op::FAtan2
             | Op::FPow
-            | Op::FcmpOeq
-            | Op::FcmpOne
-            | Op::FcmpOlt
-            | Op::FcmpOgt
-            | Op::FcmpOle
-            | Op::FcmpOge
-            | Op::FcmpOrd
-            | Op::FcmpUeq
-            | Op::FcmpUne
-            | Op::FcmpUlt
-            | Op::FcmpUgt
-            | Op::FcmpUle
-            | Op::FcmpUge
-            | Op::FcmpUno
             | Op::Phi
             | Op::VecNew
             | Op::VecSplat
@@ -249,101 +238,15 @@ impl Folder<'_> {
             | Op::VecAll
             | Op::StructNew
             | Op::LeafGet
-            | Op::GpuThreadId
-            | Op::GpuWorkgroupId
-            | Op::GpuWorkgroupSize
-            | Op::GpuGlobalId
-            | Op::GpuNumWorkgroups
-            | Op::GpuBufferLoad
-            | Op::GpuBufferStore
-            | Op::GpuLeafLoad
-            | Op::GpuLeafStore
             | Op::GpuShared
             | Op::GpuLocal
             | Op::GpuBarrier
-            | Op::GpuAtomicAdd
-            | Op::GpuAtomicSub
-            | Op::GpuAtomicMin
-            | Op::GpuAtomicMax
-            | Op::GpuAtomicAnd
-            | Op::GpuAtomicOr
-            | Op::GpuAtomicXor
-            | Op::GpuAtomicExchange
-            | Op::GpuAtomicCas
-            | Op::GpuSubgroupSize
-            | Op::GpuSubgroupLaneId
-            | Op::GpuSubgroupShuffle
-            | Op::GpuSubgroupShuffleDown
-            | Op::GpuSubgroupShuffleUp
-            | Op::GpuSubgroupShuffleXor
-            | Op::GpuSubgroupBroadcast
-            | Op::GpuSubgroupSum
-            | Op::GpuSubgroupMin
-            | Op::GpuSubgroupMax
-            | Op::GpuSubgroupPrefixSum
-            | Op::GpuSubgroupAny
-            | Op::GpuSubgroupAll
-            | Op::GpuSubgroupBallot
-            | Op::GpuMetalSimdShuffle
-            | Op::GpuMetalSimdSum
-            | Op::GpuMetalSimdPrefixSum
             | Op::GpuPrint
             | Op::Call
             | Op::RtCall
             | Op::CallIndirect
             | Op::CallableCapture
-            | Op::Panic
-            | Op::BorrowShared
-            | Op::BorrowMut
-            | Op::Share
-            | Op::CloneShared
-            | Op::WeakDowngrade
-            | Op::WeakUpgrade
-            | Op::CloneWeak
-            | Op::Retain
-            | Op::Release
-            | Op::New
-            | Op::GetField
-            | Op::SetField
-            | Op::EnumNew
-            | Op::EnumTag
-            | Op::EnumIs
-            | Op::EnumPayload
-            | Op::ArrNew
-            | Op::ArrFrom
-            | Op::ArrLen
-            | Op::ArrGet
-            | Op::ArrSet
-            | Op::ArrPush
-            | Op::ArrPop
-            | Op::ArrSlice
-            | Op::ArrContains
-            | Op::ArrSort
-            | Op::ArrMap
-            | Op::ArrFilter
-            | Op::ArrReduce
-            | Op::ArrForeach
-            | Op::MapNew
-            | Op::MapSet
-            | Op::MapGet
-            | Op::MapGetRef
-            | Op::MapLen
-            | Op::MapContainsKey
-            | Op::MapDelete
-            | Op::MapDeleteVoid
-            | Op::MapKeys
-            | Op::MapValues
-            | Op::GpuLaunch
-            | Op::GpuLaunchAsync
-            | Op::GpuLaunchProfiled
-            | Op::MemLoad
-            | Op::MemStore
-            | Op::PtrAdd
-            | Op::StackSlot
-            | Op::FnAddr
-            | Op::TypeInfoAddr
-            | Op::RtRaw
-            | Op::CallAddr => Outcome::Keep,
+            | Op::Panic => Outcome::Keep,
         }
     }
 

@@ -7,108 +7,15 @@ impl FnLowering<'_, '_, '_> {
     /// Lowers one instruction that is no phi.
     pub(super) fn inst(&mut self, i: Inst) {
         let leaves = match self.old.inst(i).op {
-            Op::IAdd
-            | Op::ISub
-            | Op::IMul
-            | Op::ISdiv
-            | Op::IUdiv
-            | Op::ISrem
-            | Op::IUrem
-            | Op::IMulHiS
-            | Op::IMulHiU
-            | Op::IAnd
-            | Op::IOr
-            | Op::IXor
-            | Op::IShl
-            | Op::ILshr
-            | Op::IAshr
-            | Op::IRotl
-            | Op::IRotr
-            | Op::ISmin
-            | Op::ISmax
-            | Op::IUmin
-            | Op::IUmax
-            | Op::IPopcount
-            | Op::IClz
-            | Op::ICtz
-            | Op::IAddOverflows
-            | Op::ISubOverflows
-            | Op::IMulOverflows
-            | Op::IAddTrap
-            | Op::ISubTrap
-            | Op::IMulTrap
-            | Op::ISdivTrap
-            | Op::IUdivTrap
-            | Op::ISremTrap
-            | Op::IUremTrap
-            | Op::FAdd
-            | Op::FSub
-            | Op::FMul
-            | Op::FDiv
-            | Op::FRem
-            | Op::FNeg
-            | Op::FAbs
-            | Op::FMin
-            | Op::FMax
-            | Op::FFma
-            | Op::FSqrt
-            | Op::FFloor
-            | Op::FCeil
-            | Op::FTrunc
-            | Op::FRound
-            | Op::FExp
-            | Op::FExp2
-            | Op::FLog
-            | Op::FLog2
-            | Op::FSin
-            | Op::FCos
-            | Op::FTan
-            | Op::FAsin
-            | Op::FAcos
-            | Op::FAtan
-            | Op::FSinh
-            | Op::FCosh
-            | Op::FTanh
-            | Op::FAtan2
-            | Op::FPow
-            | Op::IcmpEq
-            | Op::IcmpNe
-            | Op::IcmpSlt
-            | Op::IcmpSgt
-            | Op::IcmpSle
-            | Op::IcmpSge
-            | Op::IcmpUlt
-            | Op::IcmpUgt
-            | Op::IcmpUle
-            | Op::IcmpUge
-            | Op::FcmpOeq
-            | Op::FcmpOne
-            | Op::FcmpOlt
-            | Op::FcmpOgt
-            | Op::FcmpOle
-            | Op::FcmpOge
-            | Op::FcmpOrd
-            | Op::FcmpUeq
-            | Op::FcmpUne
-            | Op::FcmpUlt
-            | Op::FcmpUgt
-            | Op::FcmpUle
-            | Op::FcmpUge
-            | Op::FcmpUno
-            | Op::Cast
-            | Op::VecNew
-            | Op::VecSplat
-            | Op::VecExtract
-            | Op::VecInsert
-            | Op::VecDot
-            | Op::VecCross
-            | Op::VecLength
-            | Op::VecNormalize
-            | Op::VecReflect
-            | Op::VecMix
-            | Op::VecAny
-            | Op::VecAll => self.scalar_op(i),
+            crate::integer_ops!()
+            | crate::trap_ops!()
+            | crate::float_ops!()
+            | crate::icmp_ops!()
+            | crate::fcmp_ops!()
+            | crate::vector_ops!()
+            | Op::Cast => self.scalar_op(i),
             Op::BitsCast => self.bits_cast(i),
+            Op::MemLoad | Op::MemStore | Op::PtrAdd => self.raw_memory(i),
             Op::Select => self.select(i),
             Op::StructNew => self.struct_new(i),
             Op::StructGet => self.struct_get(i),
@@ -162,50 +69,16 @@ impl FnLowering<'_, '_, '_> {
             Op::MapDeleteVoid => self.map_delete_void(i),
             Op::MapKeys | Op::MapValues => self.map_list(i),
 
-            op @ (Op::Phi
-            | Op::GpuThreadId
-            | Op::GpuWorkgroupId
-            | Op::GpuWorkgroupSize
-            | Op::GpuGlobalId
-            | Op::GpuNumWorkgroups
-            | Op::GpuBufferLoad
-            | Op::GpuBufferStore
-            | Op::GpuLeafLoad
-            | Op::GpuLeafStore
+            op @ (crate::id_ops!()
+            | crate::atomic_ops!()
+            | crate::subgroup_ops!()
+            | crate::access_ops!()
+            | Op::Phi
             | Op::GpuBufferLen
             | Op::GpuShared
             | Op::GpuLocal
             | Op::GpuBarrier
-            | Op::GpuAtomicAdd
-            | Op::GpuAtomicSub
-            | Op::GpuAtomicMin
-            | Op::GpuAtomicMax
-            | Op::GpuAtomicAnd
-            | Op::GpuAtomicOr
-            | Op::GpuAtomicXor
-            | Op::GpuAtomicExchange
-            | Op::GpuAtomicCas
-            | Op::GpuSubgroupSize
-            | Op::GpuSubgroupLaneId
-            | Op::GpuSubgroupShuffle
-            | Op::GpuSubgroupShuffleDown
-            | Op::GpuSubgroupShuffleUp
-            | Op::GpuSubgroupShuffleXor
-            | Op::GpuSubgroupBroadcast
-            | Op::GpuSubgroupSum
-            | Op::GpuSubgroupMin
-            | Op::GpuSubgroupMax
-            | Op::GpuSubgroupPrefixSum
-            | Op::GpuSubgroupAny
-            | Op::GpuSubgroupAll
-            | Op::GpuSubgroupBallot
-            | Op::GpuMetalSimdShuffle
-            | Op::GpuMetalSimdSum
-            | Op::GpuMetalSimdPrefixSum
             | Op::GpuPrint
-            | Op::MemLoad
-            | Op::MemStore
-            | Op::PtrAdd
             | Op::StackSlot
             | Op::FnAddr
             | Op::TypeInfoAddr
