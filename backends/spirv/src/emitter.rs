@@ -7,6 +7,7 @@ use crate::float_controls::FloatWidths;
 use crate::interface::Interface;
 use crate::lines::Lines;
 use crate::memory::Memory;
+use crate::opaque::Opaque;
 use crate::section::Section;
 use crate::types::{Scalar, Shape};
 use magpie_diag::{Code, Diagnostic, SourceMap, Span};
@@ -36,6 +37,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) interface: Interface,
     pub(crate) memory: Memory,
     pub(crate) lines: Lines<'a>,
+    pub(crate) opaque: Opaque,
     /// The float widths computed with.
     pub(crate) floats: FloatWidths,
     /// Features in use that no capability tells.
@@ -70,6 +72,7 @@ impl<'a> Emitter<'a> {
             interface: Interface::default(),
             memory: Memory::default(),
             lines: Lines::new(sources),
+            opaque: Opaque::default(),
             floats: FloatWidths::default(),
             needs: DeviceFeatures::default(),
             values: vec![0; f.locals.len()],

@@ -249,7 +249,8 @@ impl Emitter<'_> {
         Ok(members)
     }
 
-    fn in_prologue(&mut self, op: Op, ty: Id, operands: &[Id]) -> Id {
+    /// Appends an instruction to the start of the function.
+    pub(crate) fn in_prologue(&mut self, op: Op, ty: Id, operands: &[Id]) -> Id {
         let id = self.b.id();
         self.prologue.value(op, ty, id, operands);
         id

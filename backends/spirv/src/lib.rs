@@ -66,6 +66,7 @@ mod float_controls;
 mod interface;
 mod lines;
 mod memory;
+mod opaque;
 mod ops;
 mod section;
 mod target;

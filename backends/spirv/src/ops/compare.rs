@@ -33,20 +33,62 @@ impl Emitter<'_> {
     }
 
     pub(super) fn float_compare(&mut self, i: Inst, op: Op) -> Emit {
+        let f = self.f;
+        let itself = f.args(i).first() == f.args(i).get(1);
+        match op {
+            // A number equals itself, NaN does not.
+            Op::FOrdEqual | Op::FOrdLessThanEqual | Op::FOrdGreaterThanEqual if itself => {
+                return self.float_ordered(i);
+            }
+            Op::FUnordNotEqual | Op::FUnordLessThan | Op::FUnordGreaterThan if itself => {
+                return self.float_unordered(i);
+            }
+            _ => {}
+        }
         let shape = self.float_shape(i)?;
         self.used_float(shape);
         let operands = self.operands(i)?;
         self.set_bool(i, shape, op, operands)
     }
 
-    /// Whether neither (or either) operand is NaN: each is compared with itself by `op`.
-    pub(super) fn float_ordered(&mut self, i: Inst, op: Op, join: Op) -> Emit {
+    /// Whether neither operand is NaN.
+    pub(super) fn float_ordered(&mut self, i: Inst) -> Emit {
+        self.check_nan(i, Op::ULessThanEqual, Op::LogicalAnd)
+    }
+
+    /// Whether either operand is NaN.
+    pub(super) fn float_unordered(&mut self, i: Inst) -> Emit {
+        self.check_nan(i, Op::UGreaterThan, Op::LogicalOr)
+    }
+
+    /// Compares the bits of both operands without their signs with infinity: a driver may be wrong
+    /// about what can be NaN, as Mesa is, and take a comparison of floats for true.
+    fn check_nan(&mut self, i: Inst, compare: Op, join: Op) -> Emit {
         let shape = self.float_shape(i)?;
-        self.used_float(shape);
         let operands: [Id; 2] = self.operands(i)?;
-        let ty = self.b.shape(shape.of(Scalar::Bool));
-        let itself = operands.map(|v| self.emit(op, ty, &[v, v]));
-        self.set_bool(i, shape, join, itself)
+        let bool_ty = self.b.shape(shape.of(Scalar::Bool));
+        let checked = operands.map(|v| {
+            // Every f16 is an f32.
+            let (v, float) = match shape.scalar {
+                Scalar::Float16 => {
+                    let single = shape.of(Scalar::Float32);
+                    let ty = self.b.shape(single);
+                    (self.emit(Op::FConvert, ty, &[v]), single)
+                }
+                _ => (v, shape),
+            };
+            let (mask, infinity) = match float.scalar {
+                Scalar::Float64 => (i64::MAX as u64, f64::INFINITY.to_bits()),
+                _ => (i32::MAX as u64, f32::INFINITY.to_bits() as u64),
+            };
+            let bits = float.of(Scalar::int(float.scalar.width()));
+            let ty = self.b.shape(bits);
+            let (mask, infinity) = (self.b.constant(bits, mask), self.b.constant(bits, infinity));
+            let all = self.emit(Op::Bitcast, ty, &[v]);
+            let magnitude = self.emit(Op::BitwiseAnd, ty, &[all, mask]);
+            self.emit(compare, bool_ty, &[magnitude, infinity])
+        });
+        self.set_bool(i, shape, join, checked)
     }
 
     pub(super) fn select(&mut self, i: Inst) -> Emit {

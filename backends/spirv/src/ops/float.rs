@@ -26,10 +26,12 @@ impl Emitter<'_> {
         }
     }
 
+    /// Sum, difference, product or quotient.
     pub(super) fn float_binary(&mut self, i: Inst, op: Op) -> Emit {
         let shape = self.float_shape(i)?;
         self.used_float(shape);
         let operands: [Id; 2] = self.operands(i)?;
+        let operands = self.guard_operands(i, op, shape, operands);
         let (ty, id) = (self.b.shape(shape), self.result(i));
         self.body.value(op, ty, id, &operands);
         self.keep_exact(i, id);
