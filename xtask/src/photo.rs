@@ -49,10 +49,10 @@ fn picture() -> Vec<u8> {
 /// The light that comes from a point of the view, from 0 to 1.
 fn scene(x: f64, y: f64) -> f64 {
     for (n, hill) in HILLS.iter().enumerate().rev() {
-        if n == HILLS.len() - 1 {
-            if let Some(light) = house(x, y, hill) {
-                return light;
-            }
+        if n == HILLS.len() - 1
+            && let Some(light) = house(x, y, hill)
+        {
+            return light;
         }
         if let Some(light) = firs(x, y, hill) {
             return light;

@@ -343,12 +343,12 @@ impl<C: Calls> Pure<'_, '_, C> {
     }
 
     fn fcmp(&mut self, p: PrimType, cc: FloatCC, a: ir::Value, x: ir::Value) -> ir::Value {
-        let (a, x) = (self.to_native(p, a), self.to_native(p, x));
+        let (a, x) = (self.widened(p, a), self.widened(p, x));
         self.b.ins().fcmp(cc, a, x)
     }
 
     /// A float as `f32` or `f64`; exact.
-    pub(crate) fn to_native(&mut self, p: PrimType, v: ir::Value) -> ir::Value {
+    pub(crate) fn widened(&mut self, p: PrimType, v: ir::Value) -> ir::Value {
         match p {
             PrimType::Bf16 => {
                 let wide = self.b.ins().uextend(types::I32, v);
@@ -361,7 +361,7 @@ impl<C: Calls> Pure<'_, '_, C> {
     }
 
     /// A native float rounded once to `p`.
-    fn from_native(&mut self, p: PrimType, v: ir::Value) -> ir::Value {
+    fn rounded_to(&mut self, p: PrimType, v: ir::Value) -> ir::Value {
         let wide = self.b.func.dfg.value_type(v) == types::F64;
         match (p, wide) {
             (PrimType::F16, false) => self.call_helper(Helper::F32ToF16, v),
@@ -393,10 +393,10 @@ impl<C: Calls> Pure<'_, '_, C> {
         x: ir::Value,
         f: impl Fn(&mut FunctionBuilder, ir::Value, ir::Value) -> ir::Value,
     ) -> ir::Value {
-        let na = self.to_native(p, a);
-        let nx = if x == a { na } else { self.to_native(p, x) };
+        let na = self.widened(p, a);
+        let nx = if x == a { na } else { self.widened(p, x) };
         let r = f(self.b, na, nx);
-        self.from_native(p, r)
+        self.rounded_to(p, r)
     }
 
     fn sign(&mut self, p: PrimType, v: ir::Value, negate: bool) -> ir::Value {
@@ -409,10 +409,10 @@ impl<C: Calls> Pure<'_, '_, C> {
     }
 
     fn min_max(&mut self, p: PrimType, a: ir::Value, x: ir::Value, min: bool) -> ir::Value {
-        let (na, nx) = (self.to_native(p, a), self.to_native(p, x));
+        let (na, nx) = (self.widened(p, a), self.widened(p, x));
         // Cranelift's fmin and fmax order the zeros but let NaN win.
         let r = if min { self.b.ins().fmin(na, nx) } else { self.b.ins().fmax(na, nx) };
-        let r = self.from_native(p, r);
+        let r = self.rounded_to(p, r);
         let a_nan = self.b.ins().fcmp(FloatCC::Unordered, na, na);
         let x_nan = self.b.ins().fcmp(FloatCC::Unordered, nx, nx);
         let r = self.b.ins().select(x_nan, a, r);
@@ -431,13 +431,13 @@ impl<C: Calls> Pure<'_, '_, C> {
     }
 
     fn math(&mut self, p: PrimType, m: MathFn, a: ir::Value, x: ir::Value) -> ir::Value {
-        let (na, nx) = (self.to_native(p, a), self.to_native(p, x));
+        let (na, nx) = (self.widened(p, a), self.widened(p, x));
         let f = if p == PrimType::F64 { RtFn::MathF64 } else { RtFn::MathF32 };
         let f = self.calls.rt(self.b.func, f);
         let op = self.b.ins().iconst(types::I32, m as i64);
         let call = self.b.ins().call(f, &[op, na, nx]);
         let r = self.b.inst_results(call)[0];
-        self.from_native(p, r)
+        self.rounded_to(p, r)
     }
 
     fn call_helper(&mut self, h: Helper, v: ir::Value) -> ir::Value {
@@ -460,11 +460,11 @@ impl<C: Calls> Pure<'_, '_, C> {
         }
         match (from.is_float(), to.is_float()) {
             (true, true) => {
-                let n = self.to_native(from, v);
-                self.from_native(to, n)
+                let n = self.widened(from, v);
+                self.rounded_to(to, n)
             }
             (true, false) => {
-                let n = self.to_native(from, v);
+                let n = self.widened(from, v);
                 self.float_to_int(to, n)
             }
             (false, true) => self.int_to_float(from, to, v),
@@ -506,7 +506,7 @@ impl<C: Calls> Pure<'_, '_, C> {
             true => self.b.ins().fcvt_from_sint(through, v),
             false => self.b.ins().fcvt_from_uint(through, v),
         };
-        self.from_native(to, f)
+        self.rounded_to(to, f)
     }
 
     fn float_to_int(&mut self, to: PrimType, v: ir::Value) -> ir::Value {

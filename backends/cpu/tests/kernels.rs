@@ -3,10 +3,10 @@
 mod support;
 
 use magpie_diag::FileId;
-use magpie_interp::Argument;
-use magpie_mpir::{Module, parse};
+use magpie_interp::{Argument, Buffer, Launch, run_kernel};
+use magpie_mpir::{FnId, Module, parse};
 use magpie_types::TypeKind;
-use support::{Case, execute, interpret};
+use support::{Case, execute};
 
 /// Runs the first kernel of a module on both, and gives the buffers of the machine code. Buffers
 /// and scalars (one behind the other, each at its size) fill the parameters in order.
@@ -41,6 +41,16 @@ fn run(
     let out = execute(&module, kernel, &case);
     assert_eq!(out, interpret(&module, kernel, &case), "machine code and interpreter differ");
     out
+}
+
+/// The buffers after the launch on the interpreter.
+fn interpret(module: &Module, kernel: FnId, case: &Case) -> Vec<Vec<u8>> {
+    let mut memory = case.buffers.to_vec();
+    let mut views: Vec<Buffer> = memory.iter_mut().map(|m| Buffer { bytes: m }).collect();
+    let launch = Launch::new(case.grid, case.block);
+    run_kernel(module, kernel, launch, case.arguments, &mut views, &mut |_| {})
+        .unwrap_or_else(|e| panic!("{e}"));
+    memory
 }
 
 fn u32s(v: &[u32]) -> (Vec<u8>, u64) {

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn results_come_back() {
-        let words = vec![1, 2, 3];
+        let words = [1, 2, 3];
         assert_eq!(with_program_stack(|| words.iter().sum::<i32>()), 6);
     }
 

@@ -1,9 +1,9 @@
-//! Running a kernel as machine code, and on the reference interpreter.
+//! Running a kernel as machine code.
 
 use magpie_codegen_cpu::{Runtime, compile_kernel};
 use magpie_diag::Span;
 use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
-use magpie_interp::{Argument, Buffer, Launch, run_kernel};
+use magpie_interp::Argument;
 use magpie_mpir::{FnId, Module};
 use magpie_types::TypeId;
 use magpie_types::abi::RtFn;
@@ -38,26 +38,16 @@ const RULES: LayoutRules = LayoutRules {
 };
 
 /// A launch: sizes, arguments in parameter order, and the buffers they name.
-pub struct Case<'a> {
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub arguments: &'a [Argument],
-    pub buffers: &'a [Vec<u8>],
-}
-
-/// The buffers after the launch on the interpreter.
-pub fn interpret(module: &Module, kernel: FnId, case: &Case) -> Vec<Vec<u8>> {
-    let mut memory = case.buffers.to_vec();
-    let mut views: Vec<Buffer> = memory.iter_mut().map(|m| Buffer { bytes: m }).collect();
-    let launch = Launch::new(case.grid, case.block);
-    run_kernel(module, kernel, launch, case.arguments, &mut views, &mut |_| {})
-        .unwrap_or_else(|e| panic!("{e}"));
-    memory
+pub(crate) struct Case<'a> {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) arguments: &'a [Argument],
+    pub(crate) buffers: &'a [Vec<u8>],
 }
 
 /// The buffers after the launch as machine code, in two calls of half the workgroups each. The
 /// kernel has unchecked accesses only.
-pub fn execute(module: &Module, kernel: FnId, case: &Case) -> Vec<Vec<u8>> {
+pub(crate) fn execute(module: &Module, kernel: FnId, case: &Case) -> Vec<Vec<u8>> {
     let f = module.func(kernel);
     let layout = compute_layout(f, &module.types, &RULES);
     let code = compile_kernel(module, &[f], &layout, &mut NoHost).expect("compiles");

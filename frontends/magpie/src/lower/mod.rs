@@ -136,7 +136,7 @@ pub(crate) fn lower(
 impl<'p> Lowering<'p> {
     fn run(&mut self) -> Lowered {
         let program = self.program;
-        self.with_types(|types, cx| crate::types::define_all(types, cx));
+        self.with_types(crate::types::define_all);
         if !self.check_type_sizes() {
             return Lowered { module: Module::new(), main: None, kernels: vec![], tests: vec![] };
         }

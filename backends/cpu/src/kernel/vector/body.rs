@@ -2,6 +2,7 @@
 
 use super::super::carried::Carry;
 use super::super::emit::{Emitter, prim_of};
+use super::super::regions::RegionId;
 use super::guard::Guard;
 use super::lanes::{Lanes, simd_type};
 use super::vary::Vary;
@@ -21,9 +22,11 @@ pub(crate) struct Vector<'v> {
     pub(crate) guard: &'v Guard,
     lanes: Vec<Option<Lanes>>,
     blocks: Vec<Option<ir::Block>>,
-    /// Edges that leave the region: the block to fill, and the phis of the next region.
-    ways_out: Vec<(ir::Block, Vec<(Value, Lanes)>, Option<super::super::regions::RegionId>)>,
+    ways_out: Vec<WayOut>,
 }
+
+/// An edge that leaves the region: the block to fill, the phis of the next region, and that region.
+type WayOut = (ir::Block, Vec<(Value, Lanes)>, Option<RegionId>);
 
 impl<'v> Vector<'v> {
     pub(crate) fn new(e: &Emitter, vary: &'v Vary, guard: &'v Guard) -> Vector<'v> {
