@@ -4,6 +4,7 @@
 //! peer holds even when the machine is slow or busy. Times of different runs are not comparable.
 
 mod harness;
+mod kernels;
 mod loops;
 mod peers;
 mod report;
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// One for each core.
 fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }

@@ -82,6 +82,11 @@ impl Kernels {
         self.by_hash.get(&hash).copied()
     }
 
+    /// The number by which the runtime knows a kernel.
+    pub(crate) fn hash(&self, id: FnId) -> u64 {
+        self.func(id).sid.hash()
+    }
+
     /// The name of a kernel in messages.
     pub(crate) fn name(&self, id: FnId) -> &str {
         short_name(self.func(id))

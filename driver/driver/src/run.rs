@@ -41,23 +41,67 @@ pub(crate) fn prepare(
 ) -> Result<Runnable, Stop> {
     let kernels = Kernels::prepare(session, &program)?;
     let main = host::compile(session, program, root)?;
+    install(session, project, kernels, is_test)?;
+    Ok(Runnable { main })
+}
+
+/// The kernels of a program, registered with the runtime of this process.
+#[derive(Debug)]
+pub struct LoadedKernels {
+    hashes: Vec<(String, u64)>,
+}
+
+impl LoadedKernels {
+    /// The number by which the runtime knows the kernel `name` (without `@`).
+    pub fn hash(&self, name: &str) -> Option<u64> {
+        self.hashes.iter().find(|(known, _)| known == name).map(|&(_, hash)| hash)
+    }
+}
+
+/// For hosts written in Rust: registers the kernels of the session's program with
+/// [`Runtime::global`], which compiles each for a device when it is first launched there.
+///
+/// # Errors
+/// The program is refused, or the device asked for is missing.
+pub fn load_kernels(session: &mut Session) -> Result<LoadedKernels, Stop> {
+    let project = Project::find(session)?;
+    let program = frontend::load(session, &project)?;
+    let kernels = Kernels::prepare(session, &program)?;
+    session.stop_on_errors()?;
+    let hashes = kernels.iter().flat_map(|kernels| {
+        let name = |&id| (kernels.name(id).trim_start_matches('@').to_string(), kernels.hash(id));
+        kernels.ids.iter().map(name)
+    });
+    let loaded = LoadedKernels { hashes: hashes.collect() };
+    install(session, &project, kernels, false)?;
+    Ok(loaded)
+}
+
+/// Configures the runtime of the process and registers kernels with it.
+fn install(
+    session: &mut Session,
+    project: &Project,
+    kernels: Option<Kernels>,
+    is_test: bool,
+) -> Result<(), Stop> {
     let config = device_config(&session.options, &project.gpu(), project.has_manifest, is_test);
     let runtime = Runtime::global();
     runtime.configure(config.runtime);
     let kernels = kernels.map(Arc::new);
     runtime.set_executor(Arc::new(Interpreter { kernels: kernels.clone() }));
-    if let Some(kernels) = kernels {
-        let cache = Cache::new(&session.options, session.log());
-        let announces_cpu = config.announces_cpu;
-        let provider: Arc<dyn BlobProvider> =
-            Arc::new(Provider::new(Arc::clone(&kernels), cache, session.log(), announces_cpu));
-        for &id in &kernels.ids {
-            let (hash, name) = (kernels.func(id).sid.hash(), kernels.name(id));
-            runtime.register_kernel(hash, name, Vec::new(), Some(Arc::clone(&provider)));
-        }
-        require_device(session, runtime)?;
+    let Some(kernels) = kernels else { return Ok(()) };
+    let cache = Cache::new(&session.options, session.log());
+    let provider: Arc<dyn BlobProvider> = Arc::new(Provider::new(
+        Arc::clone(&kernels),
+        cache,
+        session.log(),
+        config.announces_cpu,
+    ));
+    for &id in &kernels.ids {
+        let provider = Some(Arc::clone(&provider));
+        runtime.register_kernel(kernels.hash(id), kernels.name(id), Vec::new(), provider);
     }
-    Ok(Runnable { main })
+    require_device(session, runtime)
 }
 
 /// A device that was named must be there: to go on without it would only hide why nothing works.
