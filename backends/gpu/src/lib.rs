@@ -3,16 +3,19 @@
 //! - [`surface`]: what a language may write in a kernel for a target.
 //! - [`structurize`](mod@structurize): structured control flow for SPIR-V, MSL and WGSL.
 //! - [`layout`]: how arguments travel.
-//! - [`BackendEmitter`]: what a back end offers.
+//! - [`BackendEmitter`]: what a back end offers; [`compile`]: what they repeat.
+//! - [`text`]: what targets of structured text share.
 //!
-//! Nothing here knows a language, and nothing here emits code.
+//! Nothing here knows a source language.
 
 pub mod capability;
+pub mod compile;
 mod emitter;
 pub mod layout;
 pub mod legalize;
 pub mod structurize;
 pub mod surface;
 pub mod target;
+pub mod text;
 
 pub use emitter::BackendEmitter;

@@ -71,7 +71,6 @@ mod ops;
 mod section;
 mod target;
 mod types;
-mod vectors;
 
 pub use compile::SpirvEmitter;
 pub use disassembly::disassemble;

@@ -14,6 +14,7 @@
 mod support;
 
 use magpie_diag::FileId;
+use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget, disassemble};
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
 use magpie_mpir::eval::float_bits;

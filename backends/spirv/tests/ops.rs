@@ -7,6 +7,7 @@
 mod support;
 
 use magpie_diag::Span;
+use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget};
 use magpie_mpir::eval::float_value;
 use magpie_mpir::testing::has_exact_result;

@@ -3,6 +3,7 @@
 
 mod support;
 
+use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget};
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
 use magpie_mpir::analysis::LaunchFacts;

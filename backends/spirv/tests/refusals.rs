@@ -4,6 +4,7 @@
 mod support;
 
 use magpie_diag::{Code, Diagnostic, FileId, SourceMap};
+use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget, disassemble};
 use magpie_mpir::{FnId, Module, parse_with_own_places};
 use magpie_types::kernel::DeviceFeatures;

@@ -18,11 +18,13 @@ mod rem;
 mod retype;
 mod seq;
 mod small_ints;
+mod vectors;
 mod wide_floats;
 
 pub use float16::legalize_float16;
 pub use rem::lower_float_rem;
 pub use small_ints::legalize_small_ints;
+pub use vectors::keeps_vectors;
 
 use magpie_mpir::{Flags, MpirFn, Op, Value};
 use magpie_types::{PrimType, TypeCtx, TypeId};

@@ -4,6 +4,7 @@ use super::bodies::{Bodies, bodies};
 use crate::cache::{Cache, Key};
 use crate::kernels::Kernels;
 use magpie_diag::Diagnostic;
+use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget};
 use magpie_mpir::FnId;
 use magpie_types::kernel::{DeviceFeatures, GpuBackend, KernelBlob};

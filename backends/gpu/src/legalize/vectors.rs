@@ -1,20 +1,20 @@
 //! Whether the vectors of a kernel can stay.
 //!
-//! Legalisation works on scalars. When every vector operation of a kernel is one that SPIR-V does
-//! exactly as it stands, vectors are kept, which the device's compiler and readers of the text
-//! thank us for; else all are taken apart.
+//! Legalisation works on scalars. When every vector operation of a kernel is one that targets with
+//! vectors do exactly as it stands, vectors are kept, which the device's compiler and readers of the
+//! text thank us for; else all are taken apart.
 
-use magpie_gpu::legalize::LegalOps;
+use super::LegalOps;
 use magpie_mpir::{Flags, Inst, MpirFn, Op};
 use magpie_types::{PrimType, TypeCtx, TypeKind};
 
 /// Whether no vector operation of `f` needs legalisation.
-pub(crate) fn keeps_vectors(f: &MpirFn, types: &TypeCtx, legal: &LegalOps) -> bool {
+pub fn keeps_vectors(f: &MpirFn, types: &TypeCtx, legal: &LegalOps) -> bool {
     f.blocks.iter().flat_map(|b| &b.insts).all(|&i| {
         let inst = f.inst(i);
         let operands = f.args(i).iter().map(|&v| f.ty(v));
         std::iter::once(inst.ty).chain(operands).all(|ty| match types.kind(ty) {
-            TypeKind::Vec(p, _) => is_native(p, legal) && is_exact(f, types, i),
+            TypeKind::Vec(p, _) => is_native(p, legal) && is_exact(f, types, i, legal),
             _ => true,
         })
     })
@@ -41,13 +41,18 @@ fn is_native(p: PrimType, legal: &LegalOps) -> bool {
     }
 }
 
-/// Whether the vector form of an operation means in SPIR-V what it means here.
-fn is_exact(f: &MpirFn, types: &TypeCtx, i: Inst) -> bool {
+/// Whether the vector form of an operation means on targets what it means here.
+fn is_exact(f: &MpirFn, types: &TypeCtx, i: Inst, legal: &LegalOps) -> bool {
     let inst = f.inst(i);
     let prims =
         || Some((types.element_prim(f.ty(*f.args(i).first()?))?, types.element_prim(inst.ty)?));
     match inst.op {
-        Op::FDiv | Op::FSqrt | Op::VecLength | Op::VecNormalize => inst.flags.contains(Flags::AFN),
+        Op::FDiv | Op::FSqrt | Op::VecLength | Op::VecNormalize => {
+            legal.exact_division || inst.flags.contains(Flags::AFN)
+        }
+        Op::FMin | Op::FMax => {
+            legal.ordered_min_max || inst.flags.contains(Flags::NNAN.union(Flags::NSZ))
+        }
         Op::Cast => prims().is_some_and(|(from, to)| {
             from.is_int() && (to.is_int() || matches!(to, PrimType::F32 | PrimType::F64))
                 || from.is_float() && to.is_float()
@@ -69,8 +74,6 @@ fn is_exact(f: &MpirFn, types: &TypeCtx, i: Inst) -> bool {
                 | Op::FMul
                 | Op::FNeg
                 | Op::FAbs
-                | Op::FMin
-                | Op::FMax
                 | Op::FFloor
                 | Op::FCeil
                 | Op::FTrunc

@@ -1,0 +1,149 @@
+//! From a kernel of the pipeline to a blob: what every back end repeats.
+
+use crate::BackendEmitter;
+use crate::legalize::{LegalOps, keeps_vectors, legalize};
+use magpie_diag::{Code, Diagnostic};
+use magpie_mpir::passes::{IndexWidth, PassContext, Pipeline, Unchecked, lower_vectors};
+use magpie_mpir::{FnId, Module, MpirFn};
+use magpie_types::TypeCtx;
+use magpie_types::kernel::{BlobCode, DeviceFeatures, GpuBackend, KernelBlob, KernelLayout};
+
+/// The code of one body of a kernel.
+#[derive(Clone, Debug)]
+pub struct CompiledBody {
+    /// What the driver loads.
+    pub code: Vec<u8>,
+    /// What the device must offer.
+    pub features: DeviceFeatures,
+}
+
+/// A back end that compiles one body of a kernel at a time. Everything else that
+/// [`BackendEmitter`] and callers want is derived from it.
+pub trait BodyCompiler {
+    /// The number of the back end.
+    const BACKEND: GpuBackend;
+    /// File extension of an emitted kernel, without the dot.
+    const EXTENSION: &'static str;
+
+    /// How arguments reach the kernel.
+    fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout;
+
+    /// Compiles a body.
+    ///
+    /// # Errors
+    /// What the target cannot run.
+    fn compile_body(
+        &self,
+        kernel: &MpirFn,
+        types: &TypeCtx,
+        layout: &KernelLayout,
+    ) -> Result<CompiledBody, Vec<Diagnostic>>;
+
+    /// Compiles a kernel of a module: closed by inlining, optimised, without aggregate values
+    /// besides its parameters. Equal input gives equal bytes.
+    ///
+    /// # Errors
+    /// What the target cannot run.
+    fn emit(&self, module: &Module, kernel: FnId) -> Result<KernelBlob, Vec<Diagnostic>> {
+        self.emit_bodies(module.func(kernel), None, &module.types)
+    }
+
+    /// As [`BodyCompiler::emit`], with a second body for launches that meet preconditions.
+    ///
+    /// # Errors
+    /// What the target cannot run.
+    fn emit_bodies(
+        &self,
+        robust: &MpirFn,
+        unchecked: Option<&Unchecked>,
+        types: &TypeCtx,
+    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let mut layout = self.layout(robust, types);
+        let CompiledBody { code, mut features } = self.compile_body(robust, types, &layout)?;
+        let unchecked = match unchecked {
+            None => None,
+            Some(Unchecked { body, preconditions }) => {
+                let compiled = self.compile_body(body, types, &layout)?;
+                features |= compiled.features;
+                layout.preconditions.clone_from(preconditions);
+                Some(BlobCode::Bytes(compiled.code))
+            }
+        };
+        layout.features = features;
+        let code = BlobCode::Bytes(code);
+        Ok(KernelBlob { backend: Self::BACKEND, layout, code, unchecked })
+    }
+}
+
+impl<T: BodyCompiler> BackendEmitter for T {
+    fn backend_id(&self) -> GpuBackend {
+        T::BACKEND
+    }
+
+    fn validate_kernel(&self, kernel: &MpirFn, types: &TypeCtx) -> Result<(), Vec<Diagnostic>> {
+        self.compile_body(kernel, types, &self.layout(kernel, types)).map(drop)
+    }
+
+    fn compute_layout(
+        &self,
+        kernel: &MpirFn,
+        types: &TypeCtx,
+    ) -> Result<KernelLayout, Vec<Diagnostic>> {
+        Ok(self.layout(kernel, types))
+    }
+
+    fn emit_kernel(
+        &self,
+        kernel: &MpirFn,
+        types: &TypeCtx,
+        layout: &KernelLayout,
+    ) -> Result<BlobCode, Vec<Diagnostic>> {
+        Ok(BlobCode::Bytes(self.compile_body(kernel, types, layout)?.code))
+    }
+
+    fn artifact_extension(&self) -> &'static str {
+        T::EXTENSION
+    }
+}
+
+/// A copy of a kernel in the form that a target's emitter takes, with its types in a module that
+/// has no functions.
+pub fn lower_for_target(
+    kernel: &MpirFn,
+    types: &TypeCtx,
+    legal: &LegalOps,
+    width: IndexWidth,
+) -> (MpirFn, Module) {
+    let mut scratch = Module::new();
+    scratch.types = types.clone();
+    let mut f = kernel.clone();
+    if !keeps_vectors(&f, types, legal) {
+        lower_vectors(&mut f, types, &mut PassContext::default());
+    }
+    legalize(&mut f, &mut scratch.types, legal);
+    Pipeline::new().lower_bounds_checks(&scratch, &mut f, width);
+    (f, scratch)
+}
+
+/// Refuses a kernel that needs more than the device offers.
+///
+/// # Errors
+/// What is missing.
+pub fn check_features(
+    f: &MpirFn,
+    needed: DeviceFeatures,
+    offered: DeviceFeatures,
+    code: Code,
+) -> Result<(), Vec<Diagnostic>> {
+    let missing = needed.minus(offered);
+    if missing == DeviceFeatures::default() {
+        return Ok(());
+    }
+    let message = format!(
+        "kernel `{}` needs what the device does not offer: {}",
+        f.name,
+        missing.names().join(", ")
+    );
+    let d = Diagnostic::new(code, f.span, message);
+    Err(vec![d.with_help("run it on another device, such as `--device cpu`")])
+}
