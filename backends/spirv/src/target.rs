@@ -62,6 +62,9 @@ impl SpirvTarget {
             exact_fma: false,
             ordered_min_max: true,
             exact_rem: false,
+            half_division: false,
+            // `GLSL.std.450` has them.
+            math: true,
         }
     }
 }

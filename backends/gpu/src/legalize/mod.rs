@@ -14,6 +14,7 @@ mod fma;
 mod format;
 mod half;
 mod integers;
+mod math;
 mod rem;
 mod retype;
 mod seq;
@@ -62,6 +63,12 @@ pub struct LegalOps {
     pub ordered_min_max: bool,
     /// f.rem is exact.
     pub exact_rem: bool,
+    /// Division and square root of f16 are correctly rounded. What `exact_division` says is then
+    /// about f32 and f64 only.
+    pub half_division: bool,
+    /// Elementary functions. Without them f16 and bf16 go through f32, and what remains is
+    /// `f.exp2 f.log2 f.sin f.cos` of f32 with the flag `afn`: the fast approximations of GPUs.
+    pub math: bool,
 }
 
 impl LegalOps {
@@ -81,6 +88,8 @@ impl LegalOps {
         exact_fma: true,
         ordered_min_max: true,
         exact_rem: true,
+        half_division: true,
+        math: true,
     };
 }
 
@@ -91,6 +100,7 @@ pub fn legalize(f: &mut MpirFn, types: &mut TypeCtx, legal: &LegalOps) -> bool {
         _ => !legal.bfloat16,
     };
     let mut changed = legalize_float16(f, types, &lacks, legal.float64);
+    changed |= math::lower_math(f, legal);
     changed |= wide_floats::lower_wide_floats(f, legal);
     if !legal.exact_rem {
         changed |= lower_float_rem(f);
@@ -183,14 +193,18 @@ fn expand(s: &mut Seq, legal: &LegalOps, op: Op, ty: TypeId, args: &[Value]) -> 
     let second = args.get(1).copied().unwrap_or(first);
     match op {
         Op::Cast => casts::expand(s, legal, first, to),
-        Op::FDiv | Op::FSqrt if s.flags.contains(Flags::AFN) || legal.exact_division => None,
+        Op::FDiv | Op::FSqrt if s.flags.contains(Flags::AFN) => None,
         Op::FDiv | Op::FSqrt => {
             let exact = |s: &mut Seq, a, b| match op {
+                _ if legal.exact_division && op == Op::FDiv => s.same(op, &[a, b]),
+                _ if legal.exact_division => s.same(op, &[a]),
                 Op::FDiv => exact::div_f32(s, a, b),
                 _ => exact::sqrt_f32(s, a),
             };
             match to {
+                PrimType::F32 if legal.exact_division => None,
                 PrimType::F32 => Some(exact(s, first, second)),
+                PrimType::F16 if legal.half_division => None,
                 // A correctly rounded f32 result rounds once more to the right f16.
                 PrimType::F16 => {
                     let (a, b) = (s.cast(first, PrimType::F32), s.cast(second, PrimType::F32));

@@ -22,6 +22,8 @@ const NOTHING: LegalOps = LegalOps {
     exact_fma: false,
     ordered_min_max: false,
     exact_rem: false,
+    half_division: false,
+    math: true,
 };
 
 fn check(case: &OpCase, legal: &LegalOps) {
