@@ -68,6 +68,10 @@ impl GpuBackend {
     }
 }
 
+/// Bytes of shared memory that a kernel for CUDA can declare. One that needs more takes all of its
+/// shared memory at launch, as dynamic shared memory.
+pub const CUDA_STATIC_SHARED: u32 = 48 << 10;
+
 /// How one kernel parameter travels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParamLayout {

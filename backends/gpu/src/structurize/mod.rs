@@ -39,7 +39,7 @@ mod variables;
 
 pub use error::StructurizeError;
 pub use irreducible::lower_irreducible;
-pub use phi_copies::{PhiCopies, PhiCopy, phi_copies};
+pub use phi_copies::{PhiCopies, PhiCopy, edge_copies, phi_copies};
 pub use tree::{Event, Node, NodeList, StructuredBody, SwitchArm};
 
 use exits::LoopLowering;

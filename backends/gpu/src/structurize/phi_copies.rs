@@ -1,7 +1,9 @@
 //! Phi elimination for targets that print text: assignments at the ends of blocks.
 
 use super::StructuredBody;
-use magpie_mpir::{Block, MpirFn, Value};
+use super::edges::split_edges;
+use magpie_mpir::analysis::Cfg;
+use magpie_mpir::{Block, Inst, MpirFn, Value};
 use magpie_types::TypeId;
 use rustc_hash::FxHashMap;
 
@@ -52,13 +54,26 @@ impl PhiCopies {
 
 /// The copies for a structured function. Undefined arms need none.
 pub fn phi_copies(f: &MpirFn, body: &StructuredBody) -> PhiCopies {
+    copies(f, |phi, pred| body.is_undefined(phi, pred))
+}
+
+/// The copies for a function that keeps its control-flow graph: edges from a block with several
+/// successors to phis get a block of their own.
+pub fn edge_copies(f: &mut MpirFn) -> PhiCopies {
+    let cfg = Cfg::new(f);
+    let has_phis: Vec<bool> = f.block_ids().map(|b| f.phis(b).next().is_some()).collect();
+    split_edges(f, &cfg, |from, to| cfg.succs(from).len() > 1 && has_phis[to.index()]);
+    copies(f, |_, _| false)
+}
+
+fn copies(f: &MpirFn, is_undefined: impl Fn(Inst, Block) -> bool) -> PhiCopies {
     let mut all: Vec<(Block, Value, Value)> = Vec::new();
     for b in f.block_ids() {
         for phi in f.phis(b) {
             if let Some(result) = f.inst(phi).result() {
                 let arms = f
                     .phi_arms(phi)
-                    .filter(|&(pred, source)| source != result && !body.is_undefined(phi, pred));
+                    .filter(|&(pred, source)| source != result && !is_undefined(phi, pred));
                 all.extend(arms.map(|(pred, source)| (pred, result, source)));
             }
         }
