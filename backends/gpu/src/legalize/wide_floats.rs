@@ -19,12 +19,12 @@ pub(super) fn lower_wide_floats(f: &mut MpirFn, legal: &LegalOps) -> bool {
         (Op::FSqrt, PrimType::F64) if is_strict(s, legal) => {
             Some(exact64::sqrt_f64(s, *args.first()?))
         }
-        // The remainder of two f16 is an f16.
-        (Op::FRem, PrimType::F16) if !legal.exact_rem => {
+        // The remainder of two 16-bit floats is one.
+        (Op::FRem, PrimType::F16 | PrimType::Bf16) if !legal.exact_rem => {
             let a = s.cast(*args.first()?, PrimType::F32);
             let b = s.cast(*args.get(1)?, PrimType::F32);
             let r = s.same(Op::FRem, &[a, b]);
-            Some(s.cast(r, PrimType::F16))
+            Some(s.cast(r, PrimType::from_id(ty)?))
         }
         _ => None,
     })

@@ -1,0 +1,81 @@
+//! From a kernel of the pipeline to a blob: legalisation, bounds checks, emission.
+
+use crate::available;
+use crate::emitter::Emitter;
+use crate::target::PtxTarget;
+use magpie_diag::{Code, Diagnostic, SourceMap};
+use magpie_gpu::compile::{BodyCompiler, CompiledBody, lower_for_target};
+use magpie_gpu::layout::compute_layout;
+use magpie_gpu::structurize::edge_copies;
+use magpie_mpir::MpirFn;
+use magpie_mpir::passes::{IndexWidth, PassContext, dce, lower_vectors};
+use magpie_types::TypeCtx;
+use magpie_types::kernel::{DeviceFeatures, GpuBackend, KernelLayout};
+
+/// Compiles kernels for an NVIDIA GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct PtxEmitter<'a> {
+    /// The device.
+    pub target: PtxTarget,
+    /// Where source locations in the text (`.loc`) come from; `None` leaves them out.
+    pub sources: Option<&'a SourceMap>,
+}
+
+impl PtxEmitter<'_> {
+    /// The text of the direct writer.
+    fn write(
+        &self,
+        kernel: &MpirFn,
+        types: &TypeCtx,
+        layout: &KernelLayout,
+    ) -> Result<String, Vec<Diagnostic>> {
+        let legal = self.target.legal_ops();
+        let (mut f, scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits64);
+        let mut ctx = PassContext::default();
+        // What is exact on vectors is so on their components.
+        lower_vectors(&mut f, &scratch.types, &mut ctx);
+        // Where nobody looks at the old value, an atomic operation need not bring it.
+        dce(&mut f, &mut ctx);
+        let copies = edge_copies(&mut f);
+        let emitter = Emitter::new(&scratch.types, &f, &copies, layout, &self.target, self.sources);
+        emitter.module().map_err(|d| vec![*d])
+    }
+
+    fn check_shared(&self, kernel: &MpirFn, layout: &KernelLayout) -> Result<(), Vec<Diagnostic>> {
+        let (bytes, limit) = (layout.shared_bytes, self.target.shared_limit);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let name = &kernel.name;
+        let message =
+            format!("kernel `{name}` has {bytes} bytes of shared memory; the limit is {limit}");
+        let d = Diagnostic::new(Code::MPG_PTX_2001, kernel.span, message);
+        let help = "make its shared arrays smaller, or set `shared_opt_in = true` under [gpu.ptx] \
+                    for devices that have more";
+        Err(vec![d.with_help(help)])
+    }
+}
+
+impl BodyCompiler for PtxEmitter<'_> {
+    const BACKEND: GpuBackend = GpuBackend::Ptx;
+    const EXTENSION: &'static str = "ptx";
+
+    fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout {
+        compute_layout(kernel, types, &self.target.layout_rules())
+    }
+
+    fn compile_body(
+        &self,
+        kernel: &MpirFn,
+        types: &TypeCtx,
+        layout: &KernelLayout,
+    ) -> Result<CompiledBody, Vec<Diagnostic>> {
+        let refusals = available::refusals(kernel);
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        self.check_shared(kernel, layout)?;
+        let code = self.write(kernel, types, layout)?.into_bytes();
+        Ok(CompiledBody { code, features: DeviceFeatures::default() })
+    }
+}

@@ -1,0 +1,86 @@
+//! What the tests share: NVIDIA's assembler, and a CUDA device when there is one.
+
+// Each test file uses a part of it.
+#![allow(dead_code)]
+
+use magpie_gpu_ptx::{PtxEmitter, PtxTarget};
+use magpie_kernel_tests::{Gpu, Subject, skip};
+use magpie_rt::gpu::DriverKind;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+/// The assembler: of the workspace's tools, of `MAGPIE_PTXAS`, or of the path.
+fn ptxas() -> OsString {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/cuda/bin/ptxas");
+    if tools.exists() {
+        return tools.into();
+    }
+    std::env::var_os("MAGPIE_PTXAS").unwrap_or_else(|| "ptxas".into())
+}
+
+/// Panics with the assembler's message when it refuses a module.
+pub(crate) fn assemble(what: &str, text: &str, architecture: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel.ptx");
+    std::fs::write(&path, text).unwrap();
+    let output = Command::new(ptxas())
+        .arg(format!("-arch=sm_{architecture}"))
+        // What is tested is the text; optimising it takes most of the time.
+        .arg("-O0")
+        .arg("-o")
+        .arg(folder.path().join("kernel.cubin"))
+        .arg(&path)
+        .output();
+    let Ok(output) = output else { return skip("ptxas") };
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{what}: {message}\n{text}");
+}
+
+/// The target of an architecture.
+pub(crate) fn target(sm: u32) -> PtxTarget {
+    PtxTarget { sm, ..PtxTarget::DEFAULT }
+}
+
+/// The direct writer for an architecture, checked by the assembler, without a device.
+pub(crate) fn assembled<'a>(
+    sm: u32,
+    validate: &'a dyn Fn(&str, &[u8]),
+) -> Subject<'a, PtxEmitter<'a>> {
+    let compiler = PtxEmitter { target: target(sm), sources: None };
+    Subject { name: format!("sm_{sm}"), compiler, validate, gpu: None }
+}
+
+/// The assembler's opinion of a module for an architecture.
+pub(crate) fn assembler(sm: u32) -> impl Fn(&str, &[u8]) {
+    move |what, code| assemble(what, std::str::from_utf8(code).unwrap(), sm)
+}
+
+/// A CUDA device. Where there is none, its tests say so, also in CI: there it is no missing tool.
+pub(crate) fn cuda() -> Option<Gpu> {
+    let gpu = Gpu::find(DriverKind::Cuda);
+    if gpu.is_none() {
+        println!("skipped: needs a CUDA device");
+    }
+    gpu
+}
+
+/// The compute capability of the device, as its driver tells it.
+pub(crate) fn capability(gpu: &Gpu) -> u32 {
+    let info = &gpu.properties().driver_info;
+    let text = info.split("compute capability ").nth(1).unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(70)
+}
+
+/// Architectures whose code differs, that a device can run.
+pub(crate) fn targets_of(gpu: &Gpu) -> impl Iterator<Item = u32> {
+    let newest = capability(gpu);
+    [70, 80, 90].into_iter().filter(move |&sm| sm <= newest)
+}
+
+/// The direct writer for an architecture on a device, which assembles what it gets itself.
+pub(crate) fn on_device(gpu: &Gpu, sm: u32) -> Subject<'_, PtxEmitter<'_>> {
+    let compiler = PtxEmitter { target: target(sm), sources: None };
+    Subject { name: format!("sm_{sm}"), compiler, validate: &|_, _| (), gpu: Some(gpu) }
+}

@@ -1,0 +1,47 @@
+//! Kernels over random control-flow graphs, reducible and not, checked, run and compared with the
+//! reference interpreter.
+
+use crate::Subject;
+use magpie_gpu::compile::BodyCompiler;
+use magpie_interp::{Argument, Buffer, Launch, run_kernel};
+use magpie_mpir::testing::{GraphShape, RandomArgument, random_graph_kernel};
+use magpie_rt::gpu::LaunchSize;
+
+/// Compiles, checks, runs and compares the kernel of a seed.
+pub fn check<C: BodyCompiler>(
+    subject: &Subject<'_, C>,
+    seed: u64,
+    shape: GraphShape,
+    nodes: usize,
+) {
+    let kernel = random_graph_kernel(seed, shape, nodes);
+    let blob = subject.compiler.emit(&kernel.module, kernel.kernel);
+    let blob = blob.unwrap_or_else(|errors| panic!("{errors:?}"));
+    let what = format!("seed {seed}, {shape:?}");
+    subject.check(&what, &blob);
+    let Some(gpu) = subject.gpu else { return };
+
+    let mut scalars = vec![0; blob.layout.scalar_size as usize];
+    let mut arguments = Vec::new();
+    for argument in &kernel.arguments {
+        arguments.push(match argument {
+            RandomArgument::Buffer(n) => Argument::Buffer(*n),
+            RandomArgument::Scalar(bytes) => {
+                // The only one.
+                scalars[..bytes.len()].copy_from_slice(bytes);
+                Argument::Scalar(bytes.clone())
+            }
+        });
+    }
+    let mut expected = kernel.buffers[0].bytes.clone();
+    let mut views = [Buffer { bytes: &mut expected }];
+    let launch = Launch::new(kernel.grid, kernel.block);
+    let ran =
+        run_kernel(&kernel.module, kernel.kernel, launch, &arguments, &mut views, &mut |_| {});
+    ran.expect("the interpreter runs it");
+    let mut memory = vec![kernel.buffers[0].bytes.clone()];
+    let size = LaunchSize { grid: kernel.grid, block: kernel.block };
+    gpu.run_named(&blob, &mut memory, &[0], &scalars, size);
+    let text = || magpie_mpir::print_module(&kernel.module);
+    assert!(memory[0] == expected, "{what}: {:?} {expected:?}\n{}", memory[0], text());
+}
