@@ -117,6 +117,7 @@ codes! {
     MPG_WGSL_1004 Error "requires() capability (unsupported in WGSL)";
     MPG_WGSL_1005 Error "too many storage buffers (max 8)";
     MPG_WGSL_1006 Error "workgroup size exceeds 256 per dimension";
+    MPG_WGSL_1101 Error "operation not available on wgsl";
     MPG_WGSL_2001 Error "shared memory exceeds 16KB limit";
     // MLX.
     MPG_MLX_1001 Error "MLX not available";

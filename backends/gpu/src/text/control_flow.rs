@@ -138,7 +138,7 @@ impl<L: Language> Walk<'_, '_, L> {
             }
             Event::Loop { header, latch, .. } => {
                 self.loops.push(OpenLoop { latch, has_exit: false });
-                self.text.open::<L>(L::LOOP)?;
+                self.language.open_loop(self.text, header)?;
                 self.copy(header)
             }
             Event::Continuing { .. } => Ok(()),

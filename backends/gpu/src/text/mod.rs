@@ -107,6 +107,16 @@ pub trait Language: Sized {
     /// Selectors that the language does not have.
     fn case(&mut self, text: &mut Text<'_>, shape: Shape, labels: Option<&[u64]>) -> Emit;
 
+    /// Opens a loop whose first block is `header`, where its phis are. Languages in which a loop
+    /// may be assumed to end keep that from happening here.
+    ///
+    /// # Errors
+    /// What [`Text::open`] says.
+    fn open_loop(&mut self, text: &mut Text<'_>, header: Block) -> Emit {
+        let _ = header;
+        text.open::<Self>(Self::LOOP)
+    }
+
     /// Called at the end of the body of a loop, inside its braces; `has_exit` tells whether
     /// anything leaves the loop.
     fn end_loop(&mut self, text: &mut Text<'_>, has_exit: bool);
@@ -207,7 +217,7 @@ impl<'a> Text<'a> {
                 Ok(())
             }
             Written::Expression(i, _) => language.expression(self, i),
-            Written::Not => self.first_use(language, v),
+            Written::Not | Written::Unread => self.first_use(language, v),
         }
     }
 
@@ -362,7 +372,7 @@ impl<'a> Text<'a> {
             Written::Number(n) => {
                 let _ = write!(self.out, "v{n} = ");
             }
-            Written::Name(_) | Written::Expression(..) => {}
+            Written::Unread | Written::Name(_) | Written::Expression(..) => {}
             Written::Not => {
                 let shape = self.shape_of_result(i)?;
                 let name = self.number(v);
@@ -377,19 +387,10 @@ impl<'a> Text<'a> {
         self.out.push_str(";\n");
     }
 
-    /// Lets the result of an instruction be a name that the language has declared itself; for
-    /// statements of several lines. Gives the name to assign to instead when a variable of the
-    /// function stands for the result.
-    pub fn name_result(&mut self, i: Inst) -> (String, bool) {
-        match self.f.inst(i).result() {
-            Some(v) => match self.written[v.index()] {
-                Written::Number(n) => (format!("v{n}"), true),
-                Written::Not | Written::Name(_) | Written::Expression(..) => {
-                    (self.number(v), false)
-                }
-            },
-            None => (self.next_name(), false),
-        }
+    /// Whether anything reads the result of the instruction that is being written.
+    pub fn is_read(&self, i: Inst) -> bool {
+        let result = self.f.inst(i).result();
+        result.is_some_and(|v| self.written[v.index()] != Written::Unread)
     }
 
     /// Writes the instructions of a block but for the phis.
@@ -398,6 +399,9 @@ impl<'a> Text<'a> {
         for &i in &f.block(block).insts {
             let inst = f.inst(i);
             let is_read = inst.result().is_some_and(|v| plan.is_used(v));
+            if let Some(v) = inst.result().filter(|_| !is_read) {
+                self.written[v.index()] = Written::Unread;
+            }
             match inst.op {
                 Op::Phi => {}
                 op if !is_read && op.info().memory == Memory::None && !op.info().convergent => {
@@ -431,7 +435,7 @@ impl<'a> Text<'a> {
     fn depth_of_operands(&self, i: Inst) -> u8 {
         let depth = |&v: &Value| match self.written[v.index()] {
             Written::Expression(_, depth) => depth,
-            Written::Not | Written::Number(_) | Written::Name(_) => 0,
+            Written::Not | Written::Unread | Written::Number(_) | Written::Name(_) => 0,
         };
         self.f.args(i).iter().map(depth).max().unwrap_or(0)
     }

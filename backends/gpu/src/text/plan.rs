@@ -170,6 +170,8 @@ pub(super) enum Written {
     /// Not computed yet.
     #[default]
     Not,
+    /// Nobody reads it.
+    Unread,
     /// `v` and this number.
     Number(u32),
     /// This position in the list of names.

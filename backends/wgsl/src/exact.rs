@@ -1,0 +1,88 @@
+//! Strict arithmetic. WGSL lets a compiler fuse, reorder and simplify float arithmetic as if there
+//! were no NaN, no infinity and one zero only. Operands that it cannot see through keep it from
+//! doing so: they are combined with a zero of which it does not know that it is one.
+
+use crate::functions::Function;
+use crate::language::Wgsl;
+use magpie_gpu::text::{Emit, Text};
+use magpie_mpir::{Const, Flags, Inst, Op, Value};
+
+/// Freedoms under which numbers are as in a textbook.
+const FINITE: Flags = Flags(Flags::NNAN.0 | Flags::NSZ.0);
+
+impl Wgsl {
+    /// Writes a sum, difference or product.
+    pub(crate) fn float_binary(&mut self, text: &mut Text<'_>, i: Inst, op: &str) -> Emit {
+        let [a, b] = [text.arg(i, 0)?, text.arg(i, 1)?];
+        self.guarded(text, i, a, false)?;
+        text.out.push_str(op);
+        // x - x is not zero when x is infinite.
+        let same = a == b && text.f.inst(i).op == Op::FSub;
+        self.guarded(text, i, b, same)
+    }
+
+    fn guarded(&mut self, text: &mut Text<'_>, i: Inst, v: Value, is_same: bool) -> Emit {
+        let flags = text.f.inst(i).flags;
+        let must_hide = is_same && !flags.contains(Flags::NNAN);
+        if !must_hide && !needs_guard(text, flags, v) {
+            return text.operand(self, v);
+        }
+        let shape = text.shape_of(v)?;
+        self.open_call(text, Function::Exact, shape);
+        text.argument(self, v)?;
+        let zero = self.zero();
+        text.out.push_str(", ");
+        text.out.push_str(zero);
+        text.out.push(')');
+        Ok(())
+    }
+}
+
+/// Whether a compiler that sees where an operand comes from could change the result.
+fn needs_guard(text: &Text<'_>, flags: Flags, v: Value) -> bool {
+    if let Some(c) = text.f.as_const(v) {
+        let is_zero = match c {
+            // Either sign.
+            Const::Bits(bits) => matches!(bits, 0 | 0x8000 | 0x8000_0000),
+            Const::Zero => true,
+            Const::Unit | Const::Str(_) => false,
+        };
+        return is_zero && !flags.contains(FINITE);
+    }
+    let Some(def) = text.f.def_inst(v) else { return false };
+    let inst = text.f.inst(def);
+    match inst.op {
+        // Where a product may be fused, it is not rounded.
+        Op::FMul if flags.contains(Flags::CONTRACT) && inst.flags.contains(Flags::CONTRACT) => {
+            false
+        }
+        magpie_mpir::float_ops!() | Op::Select | Op::Phi => !flags.contains(Flags::REASSOC),
+        magpie_mpir::vector_ops!() => !flags.contains(Flags::REASSOC),
+        // Numbers from elsewhere.
+        magpie_mpir::integer_ops!()
+        | magpie_mpir::trap_ops!()
+        | magpie_mpir::icmp_ops!()
+        | magpie_mpir::fcmp_ops!()
+        | magpie_mpir::struct_ops!()
+        | magpie_mpir::id_ops!()
+        | magpie_mpir::atomic_ops!()
+        | magpie_mpir::subgroup_ops!()
+        | magpie_mpir::access_ops!()
+        | magpie_mpir::ownership_ops!()
+        | magpie_mpir::object_ops!()
+        | magpie_mpir::launch_ops!()
+        | magpie_mpir::low_host_ops!()
+        | Op::Cast
+        | Op::BitsCast
+        | Op::GpuBufferLen
+        | Op::GpuShared
+        | Op::GpuLocal
+        | Op::GpuBarrier
+        | Op::GpuPrint
+        | Op::Call
+        | Op::RtCall
+        | Op::CallIndirect
+        | Op::CallableCapture
+        | Op::Panic => false,
+    }
+}
