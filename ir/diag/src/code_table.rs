@@ -100,6 +100,7 @@ codes! {
     MPG_SPV_2003 Warning "suboptimal buffer layout";
     // Metal.
     MPG_MSL_1001 Error "irreducible control flow (cannot structure for MSL)";
+    MPG_MSL_1101 Error "operation not available on msl";
     MPG_MSL_2001 Error "shared memory exceeds 32KB limit";
     MPG_MSL_2002 Error "MSL compilation failed";
     MPG_MSL_2003 Error "Metal-specific op without requires() annotation";

@@ -9,10 +9,15 @@ use magpie_types::fixed;
 use magpie_types::kernel::{KernelBlob, ParamLayout};
 use std::sync::Arc;
 
+/// Turns a blob into one that the device runs.
+pub type Translate = Box<dyn Fn(KernelBlob) -> KernelBlob>;
+
 /// A device of a driver.
 pub struct Gpu {
     runtime: Runtime,
     context: Arc<Context>,
+    subgroup_size: u32,
+    translate: Option<Translate>,
 }
 
 impl Gpu {
@@ -21,7 +26,15 @@ impl Gpu {
         let device = DeviceChoice::Driver(driver);
         let runtime = Runtime::new(GpuConfig { device, ..GpuConfig::default() });
         let context = runtime.device(0).ok()?;
-        Some(Gpu { runtime, context })
+        let subgroup_size = context.properties().subgroup_size;
+        Some(Gpu { runtime, context, subgroup_size, translate: None })
+    }
+
+    /// The first device of a driver, for blobs that are not its own; `subgroup_size` is what the
+    /// kernels see.
+    pub fn translated(driver: DriverKind, subgroup_size: u32, translate: Translate) -> Option<Gpu> {
+        let gpu = Gpu::find(driver)?;
+        Some(Gpu { subgroup_size, translate: Some(translate), ..gpu })
     }
 
     /// The first device of a driver; says so when there is none.
@@ -40,7 +53,7 @@ impl Gpu {
 
     /// Invocations of a subgroup.
     pub fn subgroup_size(&self) -> u32 {
-        self.properties().subgroup_size
+        self.subgroup_size
     }
 
     /// Runs a kernel on one buffer a parameter, given in host layout.
@@ -67,7 +80,10 @@ impl Gpu {
         scalars: &[u8],
         size: LaunchSize,
     ) {
-        let mut blob = blob.clone();
+        let mut blob = match &self.translate {
+            Some(translate) => translate(blob.clone()),
+            None => blob.clone(),
+        };
         let mut uploaded: Vec<Option<(Buffer, Option<usize>)>> = vec![None; buffers.len()];
         let params = blob.layout.params.iter_mut().filter_map(|p| match p {
             ParamLayout::Buffer(b) => Some(b),

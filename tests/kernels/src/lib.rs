@@ -10,7 +10,7 @@ pub mod ops;
 pub mod random;
 mod tool;
 
-pub use device::Gpu;
+pub use device::{Gpu, Translate};
 pub use tool::{run_tool, skip};
 
 use magpie_gpu::compile::BodyCompiler;
