@@ -65,12 +65,10 @@ pub(crate) fn cuda() -> Option<Gpu> {
     gpu
 }
 
-/// The compute capability of the device, as its driver tells it.
+/// The compute capability of the device.
 pub(crate) fn capability(gpu: &Gpu) -> u32 {
-    let info = &gpu.properties().driver_info;
-    let text = info.split("compute capability ").nth(1).unwrap_or_default();
-    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().unwrap_or(70)
+    let architecture = &gpu.properties().architecture;
+    architecture.strip_prefix("sm_").and_then(|n| n.parse().ok()).unwrap()
 }
 
 /// Architectures whose code differs, that a device can run.

@@ -65,6 +65,7 @@ pub(crate) fn properties(driver: DriverKind) -> DeviceProperties {
         name: name.to_string(),
         driver,
         driver_info: String::new(),
+        architecture: String::new(),
         device_type: DeviceType::Host,
         uuid: None,
         pci: None,

@@ -8,6 +8,7 @@
 
 pub mod abi;
 mod buffer;
+mod cache_file;
 mod clock;
 mod config;
 mod context;
@@ -23,7 +24,9 @@ mod precondition;
 pub mod profile;
 mod properties;
 mod registry;
+mod ring;
 mod runtime;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod vulkan;

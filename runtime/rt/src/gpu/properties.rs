@@ -171,6 +171,8 @@ pub struct DeviceProperties {
     pub driver: DriverKind,
     /// Name and version of the vendor's driver, for listings; may be empty.
     pub driver_info: String,
+    /// What code for the device is made for: `sm_90`, `gfx90a`. Empty where code is portable.
+    pub architecture: String,
     /// The kind of hardware.
     pub device_type: DeviceType,
     /// Identifies the hardware across drivers.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The bookkeeping of a ring. Positions grow for ever; a place is a position modulo the size.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(crate) struct Ring {
     size: u64,
     /// Where the next reservation starts at the earliest.
     head: u64,
@@ -16,14 +16,14 @@ pub(super) struct Ring {
 
 impl Ring {
     /// A ring of `size` bytes.
-    pub(super) fn new(size: u64) -> Ring {
+    pub(crate) fn new(size: u64) -> Ring {
         Ring { size, head: 0, tail: 0, uses: VecDeque::new() }
     }
 
     /// Reserves `bytes` bytes in one piece for the batch with this serial; `align` is a power of
     /// two that divides the ring's size. Serials never decrease. `None` when there is no room
     /// before older batches are done.
-    pub(super) fn reserve(&mut self, bytes: u64, align: u64, serial: u64) -> Option<u64> {
+    pub(crate) fn reserve(&mut self, bytes: u64, align: u64, serial: u64) -> Option<u64> {
         if bytes > self.size {
             return None;
         }
@@ -45,7 +45,7 @@ impl Ring {
     }
 
     /// Frees what batches up to `completed` used.
-    pub(super) fn release(&mut self, completed: u64) {
+    pub(crate) fn release(&mut self, completed: u64) {
         while let Some(&(serial, end)) = self.uses.front() {
             if serial > completed {
                 return;
@@ -59,7 +59,7 @@ impl Ring {
     }
 
     /// The serial that must complete before anything becomes free.
-    pub(super) fn oldest(&self) -> Option<u64> {
+    pub(crate) fn oldest(&self) -> Option<u64> {
         self.uses.front().map(|&(serial, _)| serial)
     }
 }

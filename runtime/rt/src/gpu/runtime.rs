@@ -13,6 +13,7 @@ use super::host_device::{self, HostDevice, KernelExecutor};
 use super::launch::{Arguments, LaunchSize, LoadedKernel};
 use super::properties::{DeviceProperties, DriverKind};
 use super::registry::{BlobProvider, RegisteredBlob, Registry};
+use super::stream::{StreamDriver, Vendor};
 use super::vulkan::VulkanDriver;
 use magpie_types::kernel::KernelBlob;
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -48,6 +49,8 @@ fn platform_drivers(
         return vec![Box::new(MockDriver)];
     }
     let mut drivers: Vec<Box<dyn Driver>> = vec![
+        Box::new(StreamDriver::of_process(Vendor::Cuda)),
+        Box::new(StreamDriver::of_process(Vendor::Hip)),
         Box::new(VulkanDriver::of_process(config.hidden_features)),
         Box::new(CpuDriver { threads: config.cpu_threads }),
     ];

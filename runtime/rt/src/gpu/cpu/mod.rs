@@ -42,6 +42,7 @@ pub(crate) fn properties() -> DeviceProperties {
         name: processor_name(),
         driver: DriverKind::Cpu,
         driver_info: String::new(),
+        architecture: String::new(),
         device_type: DeviceType::Host,
         uuid: None,
         pci: None,

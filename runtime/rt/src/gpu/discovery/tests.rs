@@ -85,6 +85,7 @@ fn properties(driver: DriverKind, name: &str, device_type: DeviceType) -> Device
         name: name.to_string(),
         driver,
         driver_info: String::new(),
+        architecture: String::new(),
         device_type,
         uuid: None,
         pci: None,

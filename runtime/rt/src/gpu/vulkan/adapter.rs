@@ -142,6 +142,7 @@ impl Adapter {
             name: c_name(&base.device_name).to_string_lossy().into_owned(),
             driver: DriverKind::Vulkan,
             driver_info,
+            architecture: String::new(),
             device_type,
             uuid: Some(ids.device_uuid),
             pci: has_pci.then_some(PciAddress {

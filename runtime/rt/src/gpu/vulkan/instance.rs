@@ -1,8 +1,8 @@
 //! The Vulkan library and an instance of it.
 
 use super::error::{error, failure};
-use super::pipeline_cache::user_cache_folder;
 use super::reports::{Reports, receive};
+use crate::gpu::cache_file::user_cache_folder;
 use crate::gpu::error::{ErrorKind, GpuError, GpuResult};
 use ash::vk;
 use magpie_types::kernel::DeviceFeatures;

@@ -19,7 +19,6 @@ mod memory;
 mod pipeline_cache;
 mod queue;
 mod reports;
-mod ring;
 mod spirv;
 mod staging;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::error::error;
 use super::memory::{Block, Pools};
-use super::ring::Ring;
+use crate::gpu::ring::Ring;
 use crate::gpu::device::MemoryHint;
 use crate::gpu::error::{ErrorKind, GpuResult};
 use ash::vk;
