@@ -8,6 +8,7 @@
 //!
 //! Nothing here knows a source language.
 
+pub mod available;
 pub mod capability;
 pub mod compile;
 mod emitter;

@@ -1,0 +1,115 @@
+//! [`HipEmitter`]: from a kernel of the pipeline to a code object.
+
+use crate::code_object::{self, KernelFacts};
+use crate::target::HipTarget;
+use magpie_codegen_llvm::tool::{Job, Linker, Llvm, Output};
+use magpie_codegen_llvm::write_kernel;
+use magpie_diag::{Code, Diagnostic};
+use magpie_gpu::available::refusals;
+use magpie_gpu::compile::{BodyCompiler, CompiledBody};
+use magpie_gpu::layout::compute_layout;
+use magpie_gpu::target::TargetLimits;
+use magpie_mpir::MpirFn;
+use magpie_types::TypeCtx;
+use magpie_types::kernel::{DeviceFeatures, GpuBackend, KernelLayout, ParamLayout};
+
+/// Compiles kernels for an AMD GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct HipEmitter<'a> {
+    /// The device.
+    pub target: &'a HipTarget,
+    /// An LLVM with the AMDGPU target.
+    pub llvm: &'a Llvm,
+    /// What links its objects.
+    pub linker: &'a Linker,
+}
+
+impl HipEmitter<'_> {
+    /// The LLVM IR of a body, as it is given to LLVM.
+    ///
+    /// # Errors
+    /// What the target cannot run.
+    pub fn write_ir(
+        &self,
+        kernel: &MpirFn,
+        types: &TypeCtx,
+        layout: &KernelLayout,
+    ) -> Result<String, Vec<Diagnostic>> {
+        let refusals = refusals(kernel, GpuBackend::Hip, Code::MPG_CORE_1304);
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        let (bytes, limit) = (layout.shared_bytes, TargetLimits::of(GpuBackend::Hip).shared_bytes);
+        if bytes > limit {
+            let message = format!(
+                "kernel `{}` has {bytes} bytes of shared memory; the limit is {limit}",
+                kernel.name
+            );
+            let d = Diagnostic::new(Code::MPG_HIP_2001, kernel.span, message);
+            return Err(vec![d.with_help("make its shared arrays smaller")]);
+        }
+        let llvm = self.llvm.version().major;
+        write_kernel(kernel, types, layout, self.target.flavor(), llvm)
+    }
+}
+
+impl BodyCompiler for HipEmitter<'_> {
+    const BACKEND: GpuBackend = HipTarget::BACKEND;
+    const EXTENSION: &'static str = "hsaco";
+
+    fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout {
+        compute_layout(kernel, types, &self.target.flavor().layout_rules())
+    }
+
+    fn compile_body(
+        &self,
+        kernel: &MpirFn,
+        types: &TypeCtx,
+        layout: &KernelLayout,
+    ) -> Result<CompiledBody, Vec<Diagnostic>> {
+        let ir = self.write_ir(kernel, types, layout)?;
+        let job = Job {
+            ir: &ir,
+            triple: self.target.flavor().triple(),
+            cpu: self.target.processor(),
+            features: &self.target.features(),
+            output: Output::Object,
+        };
+        let linked = self.llvm.compile(&job).and_then(|object| self.linker.link(&object));
+        let code = linked.map_err(|e| vec![e.to_diagnostic(Code::MPG_HIP_2002, kernel.span)])?;
+        let checked = code_object::read(&code, &layout.entry).and_then(|k| agrees(&k, layout));
+        checked.map_err(|why| {
+            let (llvm, lld) = (self.llvm.path().display(), self.linker.path().display());
+            let message = format!(
+                "the code object of kernel `{}` from `{llvm}` and `{lld}` is not usable: {why}",
+                kernel.name
+            );
+            let d = Diagnostic::new(Code::MPG_HIP_2002, kernel.span, message);
+            vec![d.with_help("install another version of LLVM, or name one under [gpu.tools]")]
+        })?;
+        Ok(CompiledBody { code, features: DeviceFeatures::default() })
+    }
+}
+
+/// Whether the arguments of a kernel are those of its layout.
+fn agrees(kernel: &KernelFacts, layout: &KernelLayout) -> Result<(), String> {
+    let size = |p: &ParamLayout| match p {
+        ParamLayout::Buffer(_) => 8,
+        ParamLayout::Scalar { size, .. } => u64::from(*size),
+    };
+    let hidden = layout.hidden.iter().map(|h| u64::from(h.size));
+    let wanted: Vec<u64> = layout.params.iter().map(size).chain(hidden).collect();
+    let found: Vec<u64> = kernel.args.iter().filter(|a| !a.is_hidden()).map(|a| a.size).collect();
+    if wanted != found {
+        return Err(format!("arguments of {found:?} bytes instead of {wanted:?}"));
+    }
+    let end = kernel.args.iter().map(|a| a.offset + a.size).max().unwrap_or(0);
+    if end > kernel.kernarg_size {
+        return Err(format!("arguments up to {end} in {} bytes", kernel.kernarg_size));
+    }
+    let invocations: u64 = layout.workgroup.iter().map(|&n| u64::from(n)).product();
+    if kernel.max_workgroup < invocations {
+        return Err(format!("workgroups of {} instead of {invocations}", kernel.max_workgroup));
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! What the tests share: an LLVM with its linker and disassembler, and the back end as a subject of
+//! comparison. There is no AMD GPU to run anything on: code objects are made, linked and read back.
+
+// Each test file uses a part of it.
+#![allow(dead_code)]
+
+use magpie_codegen_llvm::tool::{Environment, Linker, Llvm, Target, ToolPaths};
+use magpie_gpu_hip::{HipEmitter, HipTarget};
+use magpie_kernel_tests::{Subject, run_tool, skip};
+use std::path::PathBuf;
+
+/// The processors that are tested: two generations with wavefronts of 64 lanes, two with 32.
+pub(crate) const PROCESSORS: [&str; 4] = ["gfx90a", "gfx942", "gfx1030", "gfx1100"];
+
+/// What makes code objects.
+pub(crate) struct Toolchain {
+    pub(crate) llvm: Llvm,
+    pub(crate) linker: Linker,
+}
+
+impl Toolchain {
+    /// The tools of the machine, if there are any.
+    pub(crate) fn find() -> Option<Toolchain> {
+        let (tools, env) = (ToolPaths::default(), Environment::of_process());
+        let llvm = Llvm::find(Target::Amdgpu, &tools, &env);
+        match (llvm, Linker::find(&tools, &env)) {
+            (Ok(llvm), Ok(linker)) => Some(Toolchain { llvm, linker }),
+            _ => {
+                skip("LLVM with AMDGPU, and ld.lld");
+                None
+            }
+        }
+    }
+
+    /// The disassembly of a code object; `None` without a disassembler.
+    pub(crate) fn disassemble(&self, code: &[u8], processor: &str) -> Option<String> {
+        let beside = self.linker.path().canonicalize().ok()?.with_file_name("llvm-objdump");
+        let tool = if beside.is_file() { beside } else { PathBuf::from("llvm-objdump") };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kernel.hsaco");
+        std::fs::write(&file, code).unwrap();
+        let cpu = format!("--mcpu={processor}");
+        let arguments = ["-d", &cpu, file.to_str().unwrap()];
+        Some(String::from_utf8(run_tool(tool, &arguments, &[])?.unwrap()).unwrap())
+    }
+}
+
+/// The back end without a device. The emitter itself reads back what it has made.
+pub(crate) fn subject<'a>(
+    tools: &'a Toolchain,
+    target: &'a HipTarget,
+) -> Subject<'a, HipEmitter<'a>> {
+    Subject {
+        name: target.name().to_string(),
+        compiler: HipEmitter { target, llvm: &tools.llvm, linker: &tools.linker },
+        validate: &|what, code| assert!(code.starts_with(b"\x7fELF"), "{what}"),
+        gpu: None,
+    }
+}

@@ -1,0 +1,171 @@
+//! One arm an op: what each MPIR instruction is in LLVM IR.
+
+mod barrier;
+mod convert;
+mod float;
+mod ids;
+mod int;
+mod subgroup;
+
+pub(crate) use subgroup::is_lane_loop;
+
+use crate::emitter::{Emit, Emitter};
+use magpie_mpir::{Inst, Op};
+use subgroup::Exchange;
+
+impl Emitter<'_> {
+    /// Appends what an instruction other than a phi does.
+    pub(crate) fn emit_inst(&mut self, i: Inst) -> Emit {
+        let inst = self.f.inst(i);
+        match inst.op {
+            Op::IAdd => self.int_binary(i, "add"),
+            Op::ISub => self.int_binary(i, "sub"),
+            Op::IMul => self.int_binary(i, "mul"),
+            Op::ISdiv => self.int_binary(i, "sdiv"),
+            Op::IUdiv => self.int_binary(i, "udiv"),
+            Op::ISrem => self.int_binary(i, "srem"),
+            Op::IUrem => self.int_binary(i, "urem"),
+            Op::IMulHiS => self.mul_high(i, "sext"),
+            Op::IMulHiU => self.mul_high(i, "zext"),
+            Op::IAnd => self.int_binary(i, "and"),
+            Op::IOr => self.int_binary(i, "or"),
+            Op::IXor => self.int_binary(i, "xor"),
+            Op::IShl => self.int_binary(i, "shl"),
+            Op::ILshr => self.int_binary(i, "lshr"),
+            Op::IAshr => self.int_binary(i, "ashr"),
+            Op::IRotl => self.rotate(i, "fshl"),
+            Op::IRotr => self.rotate(i, "fshr"),
+            Op::ISmin => self.int_intrinsic(i, "smin"),
+            Op::ISmax => self.int_intrinsic(i, "smax"),
+            Op::IUmin => self.int_intrinsic(i, "umin"),
+            Op::IUmax => self.int_intrinsic(i, "umax"),
+            Op::IPopcount => self.popcount(i),
+            Op::IClz => self.count_zeros(i, "ctlz"),
+            Op::ICtz => self.count_zeros(i, "cttz"),
+
+            Op::FAdd => self.float_binary(i, "fadd"),
+            Op::FSub => self.float_binary(i, "fsub"),
+            Op::FMul => self.float_binary(i, "fmul"),
+            Op::FDiv => self.divide(i),
+            Op::FNeg => self.float_negate(i),
+            Op::FAbs => self.float_intrinsic(i, "fabs"),
+            Op::FMin => self.float_extremum(i, "minnum", "or"),
+            Op::FMax => self.float_extremum(i, "maxnum", "and"),
+            Op::FFma => self.float_intrinsic(i, "fma"),
+            Op::FSqrt => self.square_root(i),
+            Op::FFloor => self.float_intrinsic(i, "floor"),
+            Op::FCeil => self.float_intrinsic(i, "ceil"),
+            Op::FTrunc => self.float_intrinsic(i, "trunc"),
+            Op::FRound => self.float_intrinsic(i, "rint"),
+            Op::FExp2 => self.elementary(i, "ex2", "exp2"),
+            Op::FLog2 => self.elementary(i, "lg2", "log2"),
+            Op::FSin => self.elementary(i, "sin", "sin"),
+            Op::FCos => self.elementary(i, "cos", "cos"),
+
+            Op::IcmpEq => self.int_compare(i, "eq"),
+            Op::IcmpNe => self.int_compare(i, "ne"),
+            Op::IcmpSlt => self.int_compare(i, "slt"),
+            Op::IcmpSgt => self.int_compare(i, "sgt"),
+            Op::IcmpSle => self.int_compare(i, "sle"),
+            Op::IcmpSge => self.int_compare(i, "sge"),
+            Op::IcmpUlt => self.int_compare(i, "ult"),
+            Op::IcmpUgt => self.int_compare(i, "ugt"),
+            Op::IcmpUle => self.int_compare(i, "ule"),
+            Op::IcmpUge => self.int_compare(i, "uge"),
+            Op::FcmpOeq => self.float_compare(i, "oeq"),
+            Op::FcmpOne => self.float_compare(i, "one"),
+            Op::FcmpOlt => self.float_compare(i, "olt"),
+            Op::FcmpOgt => self.float_compare(i, "ogt"),
+            Op::FcmpOle => self.float_compare(i, "ole"),
+            Op::FcmpOge => self.float_compare(i, "oge"),
+            Op::FcmpOrd => self.float_compare(i, "ord"),
+            Op::FcmpUeq => self.float_compare(i, "ueq"),
+            Op::FcmpUne => self.float_compare(i, "une"),
+            Op::FcmpUlt => self.float_compare(i, "ult"),
+            Op::FcmpUgt => self.float_compare(i, "ugt"),
+            Op::FcmpUle => self.float_compare(i, "ule"),
+            Op::FcmpUge => self.float_compare(i, "uge"),
+            Op::FcmpUno => self.float_compare(i, "uno"),
+
+            Op::Cast => self.cast(i),
+            Op::BitsCast => self.bit_cast(i),
+            Op::Select => self.select(i),
+            Op::VecNew => self.vec_new(i),
+            Op::VecExtract => self.vec_extract(i),
+            Op::LeafGet => self.leaf_get(i),
+
+            magpie_mpir::id_ops!() => self.launch_id(i),
+
+            Op::GpuBufferLoad => self.emit_load(i, 0),
+            Op::GpuBufferStore => self.emit_store(i, 0),
+            Op::GpuLeafLoad => self.emit_load(i, inst.imm_lo()),
+            Op::GpuLeafStore => self.emit_store(i, inst.imm_lo()),
+            Op::GpuBufferLen => self.emit_length(i),
+            Op::GpuShared => self.shared_array(i),
+            Op::GpuLocal => self.private_array(i),
+            Op::GpuBarrier => self.barrier(),
+            magpie_mpir::atomic_ops!() => self.atomic(i),
+
+            Op::GpuSubgroupSize => self.subgroup_size(i),
+            Op::GpuSubgroupLaneId => self.subgroup_lane_id(i),
+            Op::GpuSubgroupShuffle | Op::GpuSubgroupBroadcast => {
+                self.subgroup_shuffle(i, Exchange::Index)
+            }
+            Op::GpuSubgroupShuffleXor => self.subgroup_shuffle(i, Exchange::Butterfly),
+            Op::GpuSubgroupShuffleUp => self.subgroup_shuffle(i, Exchange::Up),
+            Op::GpuSubgroupShuffleDown => self.subgroup_shuffle(i, Exchange::Down),
+            Op::GpuSubgroupSum | Op::GpuSubgroupMin | Op::GpuSubgroupMax => self.subgroup_reduce(i),
+            Op::GpuSubgroupPrefixSum => self.subgroup_prefix_sum(i),
+            Op::GpuSubgroupAny => self.subgroup_vote(i, false),
+            Op::GpuSubgroupAll => self.subgroup_vote(i, true),
+            Op::GpuSubgroupBallot => self.subgroup_ballot(i),
+
+            // What back ends refuse, and what `legalize`, `lower_vectors`, `lower_structs` and
+            // `inline_calls` remove.
+            Op::GpuPrint
+            | Op::GpuMetalSimdShuffle
+            | Op::GpuMetalSimdSum
+            | Op::GpuMetalSimdPrefixSum
+            | Op::IAddOverflows
+            | Op::ISubOverflows
+            | Op::IMulOverflows
+            | Op::FRem
+            | Op::FExp
+            | Op::FLog
+            | Op::FTan
+            | Op::FAsin
+            | Op::FAcos
+            | Op::FAtan
+            | Op::FSinh
+            | Op::FCosh
+            | Op::FTanh
+            | Op::FAtan2
+            | Op::FPow
+            | Op::VecSplat
+            | Op::VecInsert
+            | Op::VecDot
+            | Op::VecCross
+            | Op::VecLength
+            | Op::VecNormalize
+            | Op::VecReflect
+            | Op::VecMix
+            | Op::VecAny
+            | Op::VecAll
+            | Op::Phi
+            | Op::StructNew
+            | Op::StructGet
+            | Op::Call => Err(self.broken_at(i, "must be lowered before emission")),
+
+            // Host code.
+            magpie_mpir::trap_ops!()
+            | magpie_mpir::ownership_ops!()
+            | magpie_mpir::object_ops!()
+            | magpie_mpir::launch_ops!()
+            | magpie_mpir::low_host_ops!()
+            | Op::RtCall
+            | Op::CallIndirect
+            | Op::CallableCapture
+            | Op::Panic => Err(self.broken_at(i, "host code in a kernel")),
+        }
+    }
+}
