@@ -414,3 +414,53 @@ bb5:
         run(text, [3, 1, 1], [32, 1, 1], &[f32s(&x), f32s(&zeros)], &w.to_le_bytes());
     }
 }
+
+#[test]
+fn clamped_indices_run_in_lanes_where_they_grow() {
+    // The neighbours of an element, those beyond the ends replaced by the ends; written with
+    // selects, with minima and maxima, and so that the index wraps before it is clamped.
+    let text = "
+gpu fn t.@near(%x: gpu.TBuffer<u32>, %o: gpu.TBuffer<u32>, %n: u32) workgroup(16, 1, 1) {
+bb0:
+  %g: u32 = gpu.global_id dim=0
+  %c: bool = icmp.ult %g, %n
+  cbr %c, bb1, bb4
+bb1:
+  %last: u32 = i.sub %n, u32 1
+  %early: bool = icmp.ult %g, u32 2
+  %m2: u32 = i.sub %g, u32 2
+  %a: u32 = select %early, u32 0, %m2
+  %p3: u32 = i.add %g, u32 3
+  %b: u32 = i.umin %last, %p3
+  %m1: u32 = i.sub %g, u32 1
+  %wrapped: u32 = i.umin %m1, %last
+  %d: u32 = i.umax %g, u32 5
+  %e: u32 = i.umin %d, %last
+  %va: u32 = gpu.buffer_load [unchecked] %x, %a
+  %vb: u32 = gpu.buffer_load [unchecked] %x, %b
+  %vw: u32 = gpu.buffer_load [unchecked] %x, %wrapped
+  %ve: u32 = gpu.buffer_load [unchecked] %x, %e
+  %s1: u32 = i.mul %va, u32 3
+  %s2: u32 = i.mul %vb, u32 5
+  %s3: u32 = i.mul %vw, u32 7
+  %s4: u32 = i.add %s1, %s2
+  %s5: u32 = i.add %s3, %ve
+  %s: u32 = i.xor %s4, %s5
+  gpu.buffer_store [unchecked] %o, %g, %s
+  %third: bool = icmp.eq %g, u32 3
+  cbr %third, bb2, bb3
+bb2:
+  gpu.buffer_store [unchecked] %o, %g, %b
+  br bb3
+bb3:
+  br bb4
+bb4:
+  ret
+}
+";
+    for n in [1u32, 2, 3, 5, 7, 8, 15, 16, 17, 31, 40] {
+        let input: Vec<u32> = (0..n).map(|i| i * i + 11).collect();
+        let output = vec![0; n as usize];
+        run(text, [3, 1, 1], [16, 1, 1], &[u32s(&input), u32s(&output)], &n.to_le_bytes());
+    }
+}

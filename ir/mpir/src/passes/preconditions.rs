@@ -30,7 +30,7 @@ pub struct Unchecked {
 }
 
 /// A kernel has at most so many preconditions; further accesses stay checked.
-const MAX_PRECONDITIONS: usize = 24;
+const MAX_PRECONDITIONS: usize = 48;
 /// After so many accesses that would need one more, no others are looked at.
 const MAX_WITHOUT: usize = 64;
 /// Steps of one bound's program.
@@ -96,15 +96,11 @@ fn find(
             };
             let mut bounds = Bounds { f, cfg, positions, ranges, launch: &launch, steps: 0 };
             let Some(bound) = bounds.one_past(index) else { continue };
-            let precondition = Precondition { bound, buffer };
-            if !found.contains(&precondition) {
-                if found.len() == MAX_PRECONDITIONS {
-                    without += 1;
-                    continue;
-                }
-                found.push(precondition);
+            if add(&mut found, Precondition { bound, buffer }) {
+                covered.push(i);
+            } else {
+                without += 1;
             }
-            covered.push(i);
         }
     }
     if covered.is_empty() {
@@ -116,6 +112,25 @@ fn find(
         inst.flags = inst.flags.union(Flags::UNCHECKED);
     }
     Some(Unchecked { body, preconditions: found })
+}
+
+/// Adds a precondition unless others say as much already; `false` when there are too many.
+fn add(found: &mut Vec<Precondition>, new: Precondition) -> bool {
+    if let [PreOp::Const(bound)] = new.bound[..] {
+        for known in found.iter_mut().filter(|known| known.buffer == new.buffer) {
+            if let [PreOp::Const(other)] = &mut known.bound[..] {
+                *other = bound.max(*other);
+                return true;
+            }
+        }
+    }
+    if !found.contains(&new) {
+        if found.len() == MAX_PRECONDITIONS {
+            return false;
+        }
+        found.push(new);
+    }
+    true
 }
 
 /// Where parameters stand in a launch.
