@@ -2,7 +2,9 @@
 
 use crate::available;
 use crate::emitter::Emitter;
-use crate::target::PtxTarget;
+use crate::llvm::emit_ptx_llvm;
+use crate::target::{Codegen, PtxTarget};
+use magpie_codegen_llvm::tool::{Llvm, Target, ToolError};
 use magpie_diag::{Code, Diagnostic, SourceMap};
 use magpie_gpu::compile::{BodyCompiler, CompiledBody, lower_for_target};
 use magpie_gpu::layout::compute_layout;
@@ -19,6 +21,9 @@ pub struct PtxEmitter<'a> {
     pub target: PtxTarget,
     /// Where source locations in the text (`.loc`) come from; `None` leaves them out.
     pub sources: Option<&'a SourceMap>,
+    /// An LLVM with the NVPTX target, when there is one; [`PtxTarget::codegen`] says whether it is
+    /// used.
+    pub llvm: Option<&'a Llvm>,
 }
 
 impl PtxEmitter<'_> {
@@ -75,7 +80,16 @@ impl BodyCompiler for PtxEmitter<'_> {
             return Err(refusals);
         }
         self.check_shared(kernel, layout)?;
-        let code = self.write(kernel, types, layout)?.into_bytes();
-        Ok(CompiledBody { code, features: DeviceFeatures::default() })
+        let text = match (self.target.codegen, self.llvm) {
+            (Codegen::Direct, _) | (Codegen::Auto, None) => self.write(kernel, types, layout)?,
+            (Codegen::Auto | Codegen::Llvm, Some(llvm)) => {
+                emit_ptx_llvm(kernel, types, layout, &self.target, llvm)?
+            }
+            (Codegen::Llvm, None) => {
+                let e = ToolError::not_found(Target::Nvptx, Vec::new());
+                return Err(vec![e.to_diagnostic(Code::MPG_PTX_2002, kernel.span)]);
+            }
+        };
+        Ok(CompiledBody { code: text.into_bytes(), features: DeviceFeatures::default() })
     }
 }

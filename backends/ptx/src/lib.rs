@@ -1,9 +1,11 @@
-//! PTX for NVIDIA GPUs, written directly.
+//! PTX for NVIDIA GPUs, written directly or by LLVM.
 //!
 //! [`PtxEmitter`] takes a kernel that the pipeline has closed and optimised
 //! (`docs/internals/pipeline.md`), legalises a copy of it for a [`PtxTarget`], makes its bounds
 //! checks explicit, and writes one module a body in one pass. No other tool takes part; the
-//! device's driver assembles the text.
+//! device's driver assembles the text. Where there is an LLVM, [`emit_ptx_llvm`] has it optimise and
+//! write kernels instead, with the same entry, parameters and meaning; [`Codegen`] is the user's
+//! choice. What follows is about the direct writer.
 //!
 //! # The module
 //!
@@ -56,6 +58,7 @@ mod compile;
 mod control_flow;
 mod emitter;
 mod lines;
+mod llvm;
 mod memory;
 mod operand;
 mod ops;
@@ -64,4 +67,5 @@ mod target;
 mod vectors;
 
 pub use compile::PtxEmitter;
+pub use llvm::emit_ptx_llvm;
 pub use target::{Codegen, MIN_SM, PtxTarget};

@@ -40,7 +40,7 @@ fn kernels_do_what_the_interpreter_does() {
 #[test]
 fn texts_are_what_the_files_expect() {
     for file in own_files() {
-        let emitter = PtxEmitter { target: target(70), sources: None };
+        let emitter = PtxEmitter { target: target(70), sources: None, llvm: None };
         let blob = emitter.emit(&file.module, FnId(0)).unwrap();
         file.check_text(std::str::from_utf8(bytes(&blob.code)).unwrap());
     }

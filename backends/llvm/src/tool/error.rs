@@ -1,5 +1,6 @@
 //! [`ToolError`]: what went wrong with a tool, and what to do about it.
 
+use super::{Target, install};
 use magpie_diag::{Code, Diagnostic, Span};
 use std::path::Path;
 
@@ -20,6 +21,12 @@ pub struct ToolError {
 const MAX_NOTE: usize = 2000;
 
 impl ToolError {
+    /// There is no LLVM with a target: with why those that were looked at do not do, and how to
+    /// install one.
+    pub fn not_found(target: Target, rejected: Vec<String>) -> ToolError {
+        install::not_found(target, rejected)
+    }
+
     /// No usable tool.
     pub(super) fn missing(message: String, notes: Vec<String>, help: String) -> ToolError {
         ToolError { is_missing: true, message, notes, help }

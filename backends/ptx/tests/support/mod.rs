@@ -3,7 +3,8 @@
 // Each test file uses a part of it.
 #![allow(dead_code)]
 
-use magpie_gpu_ptx::{PtxEmitter, PtxTarget};
+use magpie_codegen_llvm::tool::{Environment, Llvm, Target, ToolPaths};
+use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget};
 use magpie_kernel_tests::{Gpu, Subject, skip};
 use magpie_rt::gpu::DriverKind;
 use std::ffi::OsString;
@@ -47,7 +48,7 @@ pub(crate) fn assembled<'a>(
     sm: u32,
     validate: &'a dyn Fn(&str, &[u8]),
 ) -> Subject<'a, PtxEmitter<'a>> {
-    let compiler = PtxEmitter { target: target(sm), sources: None };
+    let compiler = PtxEmitter { target: target(sm), sources: None, llvm: None };
     Subject { name: format!("sm_{sm}"), compiler, validate, gpu: None }
 }
 
@@ -79,6 +80,27 @@ pub(crate) fn targets_of(gpu: &Gpu) -> impl Iterator<Item = u32> {
 
 /// The direct writer for an architecture on a device, which assembles what it gets itself.
 pub(crate) fn on_device(gpu: &Gpu, sm: u32) -> Subject<'_, PtxEmitter<'_>> {
-    let compiler = PtxEmitter { target: target(sm), sources: None };
+    let compiler = PtxEmitter { target: target(sm), sources: None, llvm: None };
     Subject { name: format!("sm_{sm}"), compiler, validate: &|_, _| (), gpu: Some(gpu) }
+}
+
+/// An LLVM with the NVPTX target.
+pub(crate) fn llvm() -> Option<Llvm> {
+    let llvm = Llvm::find(Target::Nvptx, &ToolPaths::default(), &Environment::of_process());
+    if llvm.is_err() {
+        skip("LLVM with NVPTX");
+    }
+    llvm.ok()
+}
+
+/// The PTX of an LLVM for an architecture, checked by the assembler, and run where there is a device.
+pub(crate) fn by_llvm<'a>(
+    llvm: &'a Llvm,
+    sm: u32,
+    validate: &'a dyn Fn(&str, &[u8]),
+    gpu: Option<&'a Gpu>,
+) -> Subject<'a, PtxEmitter<'a>> {
+    let target = PtxTarget { codegen: Codegen::Llvm, ..target(sm) };
+    let compiler = PtxEmitter { target, sources: None, llvm: Some(llvm) };
+    Subject { name: format!("sm_{sm} by LLVM {}", llvm.version()), compiler, validate, gpu }
 }
