@@ -245,19 +245,23 @@ impl DeviceKernel for StreamKernel {
                 std::ptr::null_mut(),
             )
         };
-        core.check(code, || {
+        let launched = core.check(code, || {
             let (label, name) = (core.adapter.properties.label(), &self.name);
             let (grid, block) = (dispatch.grid, dispatch.block);
             format!("launch of `{name}` on {label}, grid {grid:?}, block {block:?}")
-        })?;
-        if let Some(end) = end {
-            queue.measured(core, end)?;
+        });
+        if let Err(failure) = launched {
+            end.into_iter().for_each(|end| queue.unmeasure(end));
+            return Err(failure);
         }
         let serial = queue.queued();
         for buffer in dispatch.buffers {
             buffer.memory().last_use.store(serial, Ordering::Relaxed);
         }
         self.last_use.store(serial, Ordering::Relaxed);
+        if let Some(end) = end {
+            queue.measured(core, end)?;
+        }
         if !dispatch.blocking {
             queue.mark(core)?;
         }

@@ -180,13 +180,11 @@ fn start_pool(core: &Core, pool: &StreamPool) -> Option<Handle> {
     core.enter().ok()?;
     let (mut handle, mut threshold) = (0, u64::MAX);
     // SAFETY: the places live through the calls; the threshold is a 64-bit number.
-    let codes = unsafe {
-        [
-            (pool.of_device)(&raw mut handle, core.adapter.device),
-            (pool.set)(handle, RELEASE_THRESHOLD, (&raw mut threshold).cast()),
-        ]
+    let is_told = unsafe {
+        (pool.of_device)(&raw mut handle, core.adapter.device) == 0
+            && (pool.set)(handle, RELEASE_THRESHOLD, (&raw mut threshold).cast()) == 0
     };
-    (codes == [0, 0]).then_some(handle)
+    is_told.then_some(handle)
 }
 
 fn in_order(

@@ -155,23 +155,56 @@ impl Queue {
     /// Records the start of a measured launch; gives the event that its end is to be recorded with.
     pub(super) fn measure(&mut self, core: &Core, token: TimingToken) -> GpuResult<Handle> {
         if self.meeting.is_none() {
-            let event = Queue::event(core, &mut self.idle_clocks, 0)?;
-            Queue::record(core, event)?;
+            let event = self.clock(core)?;
             // SAFETY: the event is of the current device.
             let code = unsafe { (core.api.call.event_synchronize)(event) };
-            core.check(code, || waiting(core))?;
+            if let Err(failure) = core.check(code, || waiting(core)) {
+                self.idle_clocks.push(event);
+                return Err(failure);
+            }
             self.meeting = Some(Meeting { event, host_ns: now_ns() });
         }
-        let start = Queue::event(core, &mut self.idle_clocks, 0)?;
         let end = Queue::event(core, &mut self.idle_clocks, 0)?;
-        Queue::record(core, start)?;
-        self.measured.push(Measured { token, serial: self.next(), events: [start, end] });
-        Ok(end)
+        match self.clock(core) {
+            Ok(start) => {
+                let serial = self.next();
+                self.measured.push(Measured { token, serial, events: [start, end] });
+                Ok(end)
+            }
+            Err(failure) => {
+                self.idle_clocks.push(end);
+                Err(failure)
+            }
+        }
+    }
+
+    /// An event with a time, recorded now.
+    fn clock(&mut self, core: &Core) -> GpuResult<Handle> {
+        let event = Queue::event(core, &mut self.idle_clocks, 0)?;
+        match Queue::record(core, event) {
+            Ok(()) => Ok(event),
+            Err(failure) => {
+                self.idle_clocks.push(event);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Forgets a measured launch that was not queued; `end` is from [`Queue::measure`].
+    pub(super) fn unmeasure(&mut self, end: Handle) {
+        let idle = &mut self.idle_clocks;
+        self.measured.retain(|m| {
+            let is_other = m.events[1] != end;
+            if !is_other {
+                idle.extend(m.events);
+            }
+            is_other
+        });
     }
 
     /// Records the end of a measured launch.
     pub(super) fn measured(&mut self, core: &Core, end: Handle) -> GpuResult<()> {
-        Queue::record(core, end)
+        Queue::record(core, end).inspect_err(|_| self.unmeasure(end))
     }
 
     /// Moves the measurements of finished work to `out`.

@@ -5,5 +5,6 @@ mod abi;
 pub(super) mod conformance;
 mod cpu;
 mod host_device;
+pub(crate) mod library;
 mod registry;
 pub(super) mod support;

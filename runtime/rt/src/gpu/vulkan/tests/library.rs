@@ -2,37 +2,14 @@
 
 use super::{VulkanDriver, VulkanOptions};
 use crate::gpu::discovery::Driver;
+use crate::gpu::tests::library::library;
 use crate::gpu::{ErrorKind, GpuError};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 fn failure(library: &Path) -> GpuError {
     let library = Some(library.to_path_buf());
     let mut driver = VulkanDriver::new(VulkanOptions { library, ..VulkanOptions::default() });
     driver.adapters().unwrap_err()
-}
-
-/// Compiles a library with the compiler that compiles this test.
-fn library(folder: &Path, name: &str, source: &str) -> PathBuf {
-    let (source_path, path) = (folder.join(format!("{name}.rs")), folder.join(name));
-    std::fs::write(&source_path, source).unwrap();
-    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let status = Command::new(compiler)
-        .args([
-            "--crate-name",
-            "stub",
-            "--crate-type",
-            "cdylib",
-            "--edition",
-            "2024",
-            "-C",
-            "panic=abort",
-            "-o",
-        ])
-        .args([&path, &source_path])
-        .status();
-    assert!(status.unwrap().success());
-    path
 }
 
 #[test]
