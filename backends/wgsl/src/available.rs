@@ -38,10 +38,8 @@ fn refuse_inst(f: &MpirFn, types: &TypeCtx, i: Inst) -> Option<Diagnostic> {
             "write the recursion as a loop",
         );
     }
-    if matches!(
-        inst.op,
-        Op::GpuMetalSimdShuffle | Op::GpuMetalSimdSum | Op::GpuMetalSimdPrefixSum
-    ) {
+    if matches!(inst.op, Op::GpuMetalSimdShuffle | Op::GpuMetalSimdSum | Op::GpuMetalSimdPrefixSum)
+    {
         return refuse("exists on msl only", "use the `gpu.subgroup` operations");
     }
     if inst.op == Op::GpuSubgroupBallot {
@@ -94,9 +92,9 @@ fn missing_scalar(types: &TypeCtx, ty: TypeId) -> Option<PrimType> {
     };
     match types.kind(ty) {
         TypeKind::Prim(p) | TypeKind::Vec(p, _) => missing(p),
-        TypeKind::Buffer(elem)
-        | TypeKind::SharedArray(elem, _)
-        | TypeKind::LocalArray(elem, _) => missing_scalar(types, elem),
+        TypeKind::Buffer(elem) | TypeKind::SharedArray(elem, _) | TypeKind::LocalArray(elem, _) => {
+            missing_scalar(types, elem)
+        }
         _ if types.is_aggregate(ty) => {
             types.leaves(ty).iter().find_map(|leaf| missing_scalar(types, leaf.ty))
         }

@@ -55,9 +55,7 @@ impl Wgsl {
             (Scalar::F16, Scalar::U32) => {
                 text.expand(self, i, "pack2x16float(vec2<f32>(f32(#0), 0.0))")
             }
-            (Scalar::F16, _) => {
-                text.expand(self, i, "i32(pack2x16float(vec2<f32>(f32(#0), 0.0)))")
-            }
+            (Scalar::F16, _) => text.expand(self, i, "i32(pack2x16float(vec2<f32>(f32(#0), 0.0)))"),
             (_, Scalar::F16) => text.expand(self, i, "f16(unpack2x16float(u32(#0)).x)"),
             (Scalar::Bool, _) | (_, Scalar::Bool) => Err(text.broken_at(i, "on bool")),
             _ => text.expand(self, i, "bitcast<$T>(#0)"),
@@ -84,7 +82,8 @@ impl Wgsl {
     pub(crate) fn vec_insert(&mut self, text: &mut Text<'_>, i: Inst) -> Emit {
         let shape = text.shape_of_result(i)?;
         let lane = text.f.inst(i).imm_lo();
-        let chosen: Vec<String> = (0..shape.lanes as u32).map(|n| (n == lane).to_string()).collect();
+        let chosen: Vec<String> =
+            (0..shape.lanes as u32).map(|n| (n == lane).to_string()).collect();
         let mask = type_name(shape.of(PrimType::Bool));
         let chosen = chosen.join(", ");
         text.expand(self, i, &format!("select(#0, $T(#1), {mask}({chosen}))"))

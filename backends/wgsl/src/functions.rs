@@ -87,9 +87,13 @@ impl Functions {
                 let of_single = self.name(function, single);
                 match function {
                     Function::Exact => {
-                        format!("(x: {t}, zero: u32) -> {t} {{\n    return {t}({of_single}({s}(x), zero));\n}}")
+                        format!(
+                            "(x: {t}, zero: u32) -> {t} {{\n    return {t}({of_single}({s}(x), zero));\n}}"
+                        )
                     }
-                    _ => format!("(a: {t}, b: {t}) -> {t} {{\n    return {t}({of_single}({s}(a), {s}(b)));\n}}"),
+                    _ => format!(
+                        "(a: {t}, b: {t}) -> {t} {{\n    return {t}({of_single}({s}(a), {s}(b)));\n}}"
+                    ),
                 }
             }
             Function::Exact => format!(
@@ -249,11 +253,15 @@ fn name(function: Function, shape: Shape) -> &'static str {
     macro_rules! names {
         ($single:literal, $half:literal) => {
             match half {
-                false => {
-                    [$single, concat!($single, "_2"), concat!($single, "_3"), concat!($single, "_4")]
-                        [lanes]
+                false => [
+                    $single,
+                    concat!($single, "_2"),
+                    concat!($single, "_3"),
+                    concat!($single, "_4"),
+                ][lanes],
+                true => {
+                    [$half, concat!($half, "_2"), concat!($half, "_3"), concat!($half, "_4")][lanes]
                 }
-                true => [$half, concat!($half, "_2"), concat!($half, "_3"), concat!($half, "_4")][lanes],
             }
         };
     }

@@ -184,9 +184,8 @@ impl Wgsl {
     /// The expression for the number of elements of a buffer.
     pub(crate) fn hidden_length(&self, text: &Text<'_>, buffer: u32) -> Emit<String> {
         let hidden = text.layout.hidden.iter().find(|h| h.buffer == buffer);
-        let member = hidden.and_then(|h| {
-            self.interface.members.iter().find(|m| m.offset == h.offset)
-        });
+        let member =
+            hidden.and_then(|h| self.interface.members.iter().find(|m| m.offset == h.offset));
         match member {
             Some(member) => Ok(format!("scalars.{}", member.name)),
             None => Err(text.broken("a buffer length that the layout does not carry")),

@@ -102,7 +102,14 @@ impl Wgsl {
                 TypeKind::Buffer(elem) => elem,
                 _ => buffer.elem,
             };
-            self.declare_buffer(text, value, elem, buffer, &names[n], is_atomic.contains_key(&value))?;
+            self.declare_buffer(
+                text,
+                value,
+                elem,
+                buffer,
+                &names[n],
+                is_atomic.contains_key(&value),
+            )?;
         }
         for &i in f.blocks.iter().flat_map(|b| &b.insts) {
             if matches!(f.inst(i).op, Op::GpuShared | Op::GpuLocal) {
@@ -246,8 +253,7 @@ impl Wgsl {
             let size = leaf.value.prim.size() * leaf.value.lanes as u32;
             let end = places.get(n + 1).map_or(stride, |next| Some(next.offset));
             let room = end.map_or(size, |end| end.saturating_sub(place.offset));
-            let attribute =
-                if room > size { format!("@size({room}) ") } else { String::new() };
+            let attribute = if room > size { format!("@size({room}) ") } else { String::new() };
             let ty = leaf.stored_type();
             let _ = write!(self.memory.declarations, "    {attribute}m{n}: {ty},\n");
         }

@@ -38,8 +38,7 @@ pub(crate) fn write_module(
         uniform_loads: UniformLoads::find(f, types, body, is_written),
         needs: needed_types(f, types),
     };
-    let names: Vec<String> =
-        f.param_names.iter().map(|name| text.take_name(&wgsl, name)).collect();
+    let names: Vec<String> = f.param_names.iter().map(|name| text.take_name(&wgsl, name)).collect();
     wgsl.declare_scalars(&mut text, &names)?;
     wgsl.declare_buffers(&mut text, &names)?;
     write_body(&mut wgsl, &mut text, body)?;
@@ -63,7 +62,9 @@ pub(crate) fn write_module(
     let [x, y, z] = layout.workgroup;
     let entry = &layout.entry;
     let parameters = wgsl.interface.entry_parameters();
-    out.push_str(&format!("\n@compute @workgroup_size({x}, {y}, {z})\nfn {entry}({parameters}) {{\n"));
+    out.push_str(&format!(
+        "\n@compute @workgroup_size({x}, {y}, {z})\nfn {entry}({parameters}) {{\n"
+    ));
     out.push_str(&prologue);
     out.push_str(&text.prologue);
     out.push_str(&text.out);
@@ -74,14 +75,17 @@ pub(crate) fn write_module(
 /// Features behind the types of a kernel. f16 stands in it only where the target has it.
 fn needed_types(f: &MpirFn, types: &TypeCtx) -> DeviceFeatures {
     let is_half = |ty| match types.kind(ty) {
-        TypeKind::Prim(p)
-        | TypeKind::Vec(p, _) => p == PrimType::F16,
-        TypeKind::Buffer(elem)
-        | TypeKind::SharedArray(elem, _)
-        | TypeKind::LocalArray(elem, _) => {
-            types.leaves(elem).iter().any(|l| types.element_prim(l.ty) == Some(PrimType::F16) || types.prim(l.ty) == Some(PrimType::F16))
+        TypeKind::Prim(p) | TypeKind::Vec(p, _) => p == PrimType::F16,
+        TypeKind::Buffer(elem) | TypeKind::SharedArray(elem, _) | TypeKind::LocalArray(elem, _) => {
+            types.leaves(elem).iter().any(|l| {
+                types.element_prim(l.ty) == Some(PrimType::F16)
+                    || types.prim(l.ty) == Some(PrimType::F16)
+            })
         }
-        _ => types.is_aggregate(ty) && types.leaves(ty).iter().any(|l| types.prim(l.ty) == Some(PrimType::F16)),
+        _ => {
+            types.is_aggregate(ty)
+                && types.leaves(ty).iter().any(|l| types.prim(l.ty) == Some(PrimType::F16))
+        }
     };
     match f.locals.iter().any(|l| is_half(l.ty)) {
         true => DeviceFeatures::FLOAT16,

@@ -95,12 +95,9 @@ impl Wgsl {
             Op::FcmpUne | Op::FcmpUlt | Op::FcmpUgt if is_reflexive(text, i) => {
                 self.unordered(text, i)
             }
-            Op::FcmpOeq
-            | Op::FcmpOlt
-            | Op::FcmpOgt
-            | Op::FcmpOle
-            | Op::FcmpOge
-            | Op::FcmpUne => self.common(text, i),
+            Op::FcmpOeq | Op::FcmpOlt | Op::FcmpOgt | Op::FcmpOle | Op::FcmpOge | Op::FcmpUne => {
+                self.common(text, i)
+            }
             Op::FcmpOne => self.call(text, i, Function::OrderedNotEqual),
             Op::FcmpOrd => self.ordered(text, i),
             Op::FcmpUno => self.unordered(text, i),

@@ -44,7 +44,9 @@ impl UniformLoads {
             match f.inst(i).op {
                 Op::GpuBufferLoad | Op::GpuLeafLoad => {
                     let from_written = f.args(i).first().is_some_and(|&object| is_written(object));
-                    if from_written && uniformity.is_uniform(v) && uniformity.is_uniform_block(block)
+                    if from_written
+                        && uniformity.is_uniform(v)
+                        && uniformity.is_uniform_block(block)
                     {
                         loads.insert(i);
                     }

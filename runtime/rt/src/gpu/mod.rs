@@ -20,6 +20,8 @@ mod fallback;
 mod host_device;
 mod host_memory;
 mod launch;
+#[cfg(any(target_os = "macos", test))]
+mod metal;
 mod precondition;
 pub mod profile;
 mod properties;
@@ -30,6 +32,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod vulkan;
+mod webgpu;
 mod widen;
 
 pub use buffer::{Buffer, Element};

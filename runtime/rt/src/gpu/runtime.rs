@@ -15,6 +15,7 @@ use super::properties::{DeviceProperties, DriverKind};
 use super::registry::{BlobProvider, RegisteredBlob, Registry};
 use super::stream::{StreamDriver, Vendor};
 use super::vulkan::VulkanDriver;
+use super::webgpu::WebGpuDriver;
 use magpie_types::kernel::KernelBlob;
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
@@ -49,9 +50,12 @@ fn platform_drivers(
         return vec![Box::new(MockDriver)];
     }
     let mut drivers: Vec<Box<dyn Driver>> = vec![
+        #[cfg(target_os = "macos")]
+        Box::new(super::metal::MetalDriver::new(config.hidden_features)),
         Box::new(StreamDriver::of_process(Vendor::Cuda)),
         Box::new(StreamDriver::of_process(Vendor::Hip)),
         Box::new(VulkanDriver::of_process(config.hidden_features)),
+        Box::new(WebGpuDriver::of_process(config.hidden_features)),
         Box::new(CpuDriver { threads: config.cpu_threads }),
     ];
     if let Some(executor) = executor {

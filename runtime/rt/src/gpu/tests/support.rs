@@ -31,12 +31,12 @@ pub(crate) fn scalar(offset: u32) -> ParamLayout {
     ParamLayout::Scalar { offset, size: 4, ty: fixed::U32 }
 }
 
-/// The layout of a kernel of these tests for a back end: hidden lengths for SPIR-V.
+/// The layout of a kernel of these tests for a back end: hidden lengths for SPIR-V and WGSL.
 pub(crate) fn layout(entry: &str, params: Vec<ParamLayout>, backend: GpuBackend) -> KernelLayout {
     let scalars = params.iter().filter(|p| matches!(p, ParamLayout::Scalar { .. })).count() as u32;
     let scalar_size = (scalars * 4).next_multiple_of(16);
     let buffers = params.len() as u32 - scalars;
-    let needs_lengths = backend == GpuBackend::Spv;
+    let needs_lengths = matches!(backend, GpuBackend::Spv | GpuBackend::Wgsl);
     let hidden: Vec<HiddenLength> = (0..if needs_lengths { buffers } else { 0 })
         .map(|buffer| HiddenLength { buffer, offset: scalar_size + buffer * 4, size: 4 })
         .collect();
@@ -44,6 +44,7 @@ pub(crate) fn layout(entry: &str, params: Vec<ParamLayout>, backend: GpuBackend)
     let transport = match (backend, block_size) {
         (_, 0) => ScalarTransport::None,
         (GpuBackend::Spv, _) => ScalarTransport::PushConstants,
+        (GpuBackend::Wgsl, _) => ScalarTransport::Uniform { binding: buffers },
         _ => ScalarTransport::Arguments,
     };
     KernelLayout {
@@ -54,7 +55,7 @@ pub(crate) fn layout(entry: &str, params: Vec<ParamLayout>, backend: GpuBackend)
         block_size,
         transport,
         workgroup: [64, 1, 1],
-        fixed_workgroup: false,
+        fixed_workgroup: backend == GpuBackend::Wgsl,
         shared_bytes: 0,
         features: DeviceFeatures::default(),
         preconditions: Vec::new(),

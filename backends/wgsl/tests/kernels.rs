@@ -1,0 +1,51 @@
+//! Kernels in text form: checked by naga and by tint, compared with the reference interpreter on a
+//! WebGPU device, and their text with what the files expect.
+
+mod support;
+
+use magpie_gpu::compile::BodyCompiler;
+use magpie_gpu_wgsl::{WgslEmitter, WgslTarget};
+use magpie_kernel_tests::bytes;
+use magpie_kernel_tests::files::{KernelFile, read_folder};
+use magpie_mpir::FnId;
+use support::{checked, on_device, targets, targets_of, webgpu};
+
+fn own_files() -> Vec<KernelFile> {
+    read_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels"))
+}
+
+/// The files of this crate, and those of the SPIR-V back end that use what WGSL has.
+fn files() -> Vec<KernelFile> {
+    const OTHERS: [&str; 8] =
+        ["fast", "grid", "loops", "private_array", "reduction", "structured", "vectors", "zeros"];
+    let mut files = own_files();
+    let others = read_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../spirv/tests/kernels"));
+    let is_known =
+        |f: &KernelFile| OTHERS.iter().any(|name| f.path.file_stem() == Some(name.as_ref()));
+    files.extend(others.into_iter().filter(is_known));
+    files
+}
+
+#[test]
+fn kernels_are_accepted() {
+    for target in targets() {
+        files().iter().for_each(|file| file.check(&checked(target)));
+    }
+}
+
+#[test]
+fn kernels_do_what_the_interpreter_does() {
+    let Some(gpu) = webgpu() else { return };
+    for target in targets_of(&gpu) {
+        files().iter().for_each(|file| file.check(&on_device(&gpu, target)));
+    }
+}
+
+#[test]
+fn texts_are_what_the_files_expect() {
+    for file in own_files() {
+        let emitter = WgslEmitter { target: WgslTarget::COMMON };
+        let blob = emitter.emit(&file.module, FnId(0)).unwrap();
+        file.check_text(std::str::from_utf8(bytes(&blob.code)).unwrap());
+    }
+}

@@ -1,0 +1,78 @@
+//! What the tests share: Chrome's checker and naga, and a WebGPU device.
+
+// Each test file uses a part of it.
+#![allow(dead_code)]
+
+use magpie_gpu_wgsl::{WgslEmitter, WgslTarget};
+use magpie_kernel_tests::{Gpu, Subject, skip};
+use magpie_rt::gpu::DriverKind;
+use magpie_types::kernel::DeviceFeatures;
+use std::process::Command;
+
+/// The dialect of naga and wgpu-native: without the lines that only Chrome knows.
+fn native_dialect(text: &str) -> String {
+    let lines = text.lines().filter(|l| !l.contains("enable subgroups;"));
+    lines.filter(|l| !l.starts_with("diagnostic(")).map(|l| format!("{l}\n")).collect()
+}
+
+/// Panics with naga's message when it refuses a module.
+fn validate_with_naga(what: &str, text: &str) {
+    let text = native_dialect(text);
+    let module = naga::front::wgsl::parse_str(&text)
+        .unwrap_or_else(|e| panic!("{what}: {}\n{text}", e.emit_to_string(&text)));
+    let capabilities = naga::valid::Capabilities::all();
+    let mut validator =
+        naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities);
+    validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);
+    validator.subgroup_operations(naga::valid::SubgroupOperationSet::all());
+    if let Err(e) = validator.validate(&module) {
+        panic!("{what}: {}\n{text}", e.emit_to_string(&text));
+    }
+}
+
+/// Panics with the message of Chrome's checker when it refuses a module.
+fn validate_with_tint(what: &str, text: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel.wgsl");
+    std::fs::write(&path, text).unwrap();
+    let Ok(output) = Command::new("tint").args(["--format", "wgsl"]).arg(&path).output() else {
+        return skip("tint");
+    };
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{what}: {message}\n{text}");
+}
+
+/// The opinion of both.
+pub(crate) fn validate(what: &str, code: &[u8]) {
+    let text = std::str::from_utf8(code).unwrap();
+    validate_with_naga(what, text);
+    validate_with_tint(what, text);
+}
+
+/// Targets that are compiled for differently.
+pub(crate) fn targets() -> [WgslTarget; 2] {
+    let all = DeviceFeatures::FLOAT16 | DeviceFeatures::SUBGROUP;
+    [WgslTarget::COMMON, WgslTarget { features: all }]
+}
+
+/// A target, checked only.
+pub(crate) fn checked(target: WgslTarget) -> Subject<'static, WgslEmitter> {
+    let name = format!("{:?}", target.features.names());
+    Subject { name, compiler: WgslEmitter { target }, validate: &validate, gpu: None }
+}
+
+/// A target on a device.
+pub(crate) fn on_device(gpu: &Gpu, target: WgslTarget) -> Subject<'_, WgslEmitter> {
+    Subject { gpu: Some(gpu), validate: &|_, _| (), ..checked(target) }
+}
+
+/// A WebGPU device.
+pub(crate) fn webgpu() -> Option<Gpu> {
+    Gpu::open(DriverKind::WebGpu)
+}
+
+/// The targets that a device can run.
+pub(crate) fn targets_of(gpu: &Gpu) -> impl Iterator<Item = WgslTarget> {
+    let features = gpu.properties().features;
+    targets().into_iter().filter(move |t| features.contains(t.features))
+}
