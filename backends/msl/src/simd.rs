@@ -23,6 +23,10 @@ impl Msl<'_> {
 
     /// Writes an operation among the invocations of a subgroup.
     pub(crate) fn write_simd(&mut self, text: &mut Text<'_>, i: Inst) -> Emit {
+        if !text.is_read(i) {
+            // It does nothing but give a value.
+            return Ok(());
+        }
         self.features |= DeviceFeatures::SUBGROUP;
         let template = match text.f.inst(i).op {
             Op::GpuSubgroupShuffle | Op::GpuMetalSimdShuffle | Op::GpuSubgroupBroadcast => {

@@ -1,8 +1,7 @@
-// Functions on numbers, as section "Math Functions" of the Metal Shading Language Specification
-// names them. Vectors take them lane by lane.
+// Functions on numbers: as section "Math Functions" of the Metal Shading Language Specification
+// names them. Vectors take them lane by lane. No header of the C library is included: its functions
+// would be found beside these.
 #pragma once
-
-#include <math.h>
 
 #include "types.hpp"
 
@@ -65,25 +64,25 @@ inline int ctz(int x) { return int(ctz(uint(x))); }
         return each([](auto x) { return name(x); }, v);                             \
     }
 #define MAGPIE_FUNCTIONS        \
-    MAGPIE_FUNCTION(exp, expf)     \
-    MAGPIE_FUNCTION(exp2, exp2f)   \
-    MAGPIE_FUNCTION(log, logf)     \
-    MAGPIE_FUNCTION(log2, log2f)   \
-    MAGPIE_FUNCTION(sin, sinf)     \
-    MAGPIE_FUNCTION(cos, cosf)     \
-    MAGPIE_FUNCTION(tan, tanf)     \
-    MAGPIE_FUNCTION(asin, asinf)   \
-    MAGPIE_FUNCTION(acos, acosf)   \
-    MAGPIE_FUNCTION(atan, atanf)   \
-    MAGPIE_FUNCTION(sinh, sinhf)   \
-    MAGPIE_FUNCTION(cosh, coshf)   \
-    MAGPIE_FUNCTION(tanh, tanhf)   \
-    MAGPIE_FUNCTION(sqrt, sqrtf)   \
-    MAGPIE_FUNCTION(fabs, fabsf)   \
-    MAGPIE_FUNCTION(floor, floorf) \
-    MAGPIE_FUNCTION(ceil, ceilf)   \
-    MAGPIE_FUNCTION(trunc, truncf) \
-    MAGPIE_FUNCTION(rint, rintf)
+    MAGPIE_FUNCTION(exp, __builtin_expf) \
+    MAGPIE_FUNCTION(exp2, __builtin_exp2f) \
+    MAGPIE_FUNCTION(log, __builtin_logf) \
+    MAGPIE_FUNCTION(log2, __builtin_log2f) \
+    MAGPIE_FUNCTION(sin, __builtin_sinf) \
+    MAGPIE_FUNCTION(cos, __builtin_cosf) \
+    MAGPIE_FUNCTION(tan, __builtin_tanf) \
+    MAGPIE_FUNCTION(asin, __builtin_asinf) \
+    MAGPIE_FUNCTION(acos, __builtin_acosf) \
+    MAGPIE_FUNCTION(atan, __builtin_atanf) \
+    MAGPIE_FUNCTION(sinh, __builtin_sinhf) \
+    MAGPIE_FUNCTION(cosh, __builtin_coshf) \
+    MAGPIE_FUNCTION(tanh, __builtin_tanhf) \
+    MAGPIE_FUNCTION(sqrt, __builtin_sqrtf) \
+    MAGPIE_FUNCTION(fabs, __builtin_fabsf) \
+    MAGPIE_FUNCTION(floor, __builtin_floorf) \
+    MAGPIE_FUNCTION(ceil, __builtin_ceilf) \
+    MAGPIE_FUNCTION(trunc, __builtin_truncf) \
+    MAGPIE_FUNCTION(rint, __builtin_rintf)
 #define MAGPIE_FUNCTION2(name, from_libm)                                               \
     inline float name(float x, float y) { return from_libm(x, y); }                     \
     inline half name(half x, half y) { return half(from_libm(float(x), float(y))); }    \
@@ -91,13 +90,13 @@ inline int ctz(int x) { return int(ctz(uint(x))); }
     inline V name(V v, V w) {                                                           \
         return each([](auto x, auto y) { return name(x, y); }, v, w);                   \
     }
-// No function of the C library: the order of zeros is not promised.
+// Not those of the C library: the order of zeros is not promised.
 inline float smaller(float x, float y) { return x != x || y < x ? y : x; }
 inline float larger(float x, float y) { return x != x || x < y ? y : x; }
 inline float quotient(float x, float y) { return x / y; }
 #define MAGPIE_FUNCTIONS2           \
-    MAGPIE_FUNCTION2(atan2, atan2f)    \
-    MAGPIE_FUNCTION2(pow, powf)        \
+    MAGPIE_FUNCTION2(atan2, __builtin_atan2f) \
+    MAGPIE_FUNCTION2(pow, __builtin_powf) \
     MAGPIE_FUNCTION2(fmin, smaller)    \
     MAGPIE_FUNCTION2(fmax, larger)     \
     MAGPIE_FUNCTION2(divide, quotient)

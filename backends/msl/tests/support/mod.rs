@@ -22,6 +22,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Invocations of a SIMD group in `metal_stdlib/launch.hpp`.
 pub(crate) const SIMD_WIDTH: u32 = 32;
@@ -105,22 +106,19 @@ impl Library {
         let folder = tempfile::tempdir().unwrap();
         let parts: Vec<String> =
             sources.wrapped.chunks(KERNELS_A_PROCESS).map(wrapper::join).collect();
-        // Two at a time.
-        let compiled: Vec<bool> = parts
-            .chunks(2)
-            .enumerate()
-            .flat_map(|(n, pair)| {
-                std::thread::scope(|scope| {
-                    let start = |(m, part)| {
-                        let path = folder.path().join(format!("{}", n * 2 + m));
-                        scope.spawn(move || compile(&path, part, aliased))
-                    };
-                    let threads: Vec<_> = pair.iter().enumerate().map(start).collect();
-                    threads.into_iter().map(|t| t.join().unwrap()).collect::<Vec<bool>>()
-                })
-            })
-            .collect();
-        if !compiled.into_iter().all(|c| c) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = true;
+            while let Some((n, part)) = take(&next, &parts) {
+                done &= compile(&folder.path().join(n.to_string()), part, aliased);
+            }
+            done
+        };
+        let compiled = std::thread::scope(|scope| {
+            let other = scope.spawn(work);
+            work() & other.join().unwrap()
+        });
+        if !compiled {
             return None;
         }
         let load = |n: usize| {
@@ -168,6 +166,12 @@ impl Library {
             assert!(faults & 2 == 0, "arithmetic that C++ leaves undefined");
         }
     }
+}
+
+/// The next part that nobody has taken, with its number.
+fn take<'a>(next: &AtomicUsize, parts: &'a [String]) -> Option<(usize, &'a String)> {
+    let n = next.fetch_add(1, Ordering::Relaxed);
+    Some((n, parts.get(n)?))
 }
 
 /// Compiles a source to a shared object beside it; false when there is no compiler.
