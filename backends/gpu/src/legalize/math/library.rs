@@ -55,6 +55,10 @@ pub(super) const HALF_PI: Split =
 pub(super) const PI: Split =
     Split { f32: [0x4049_0fdb, 0xb3bb_bd2e], f64: [0x4009_21fb_5444_2d18, 0x3ca1_a626_3314_5c07] };
 
+/// The first coefficient of [`Library::log`], with the digits that the format does not hold.
+pub(super) const LOG_FIRST: Split =
+    Split { f32: [0x3f2a_aaab, 0xb2b4_76d4], f64: [0x3fe5_5555_5555_5555, 0x3c85_5555_5555_5555] };
+
 static SINGLE: Library = Library {
     format: F32,
     signed: PrimType::I32,

@@ -2,7 +2,7 @@
 
 use super::super::seq::Seq;
 use super::exponentials::exp2_of_sum;
-use super::library::{LN_2, LOG2_E, Library, abs, add, fma, mul, neg, sub};
+use super::library::{LN_2, LOG_FIRST, LOG2_E, Library, abs, add, fma, mul, neg, sub};
 use super::{approximate, divide, has_approximations};
 use magpie_mpir::{Op, Value};
 use magpie_types::PrimType;
@@ -112,16 +112,31 @@ fn log2_in_two(s: &mut Seq, lib: &Library, x: Value) -> [Value; 2] {
     let rest = fma(s, minus, sum, f);
     let rest = fma(s, minus, lost, rest);
     let q_low = mul(s, rest, inverse);
-    // log = 2 q + q z p(z); the second part is small.
+    // log = 2 q + q z p(z). Of the second part, which is small, only the first term counts in the
+    // digits that are lost.
     let z = mul(s, q, q);
-    let p = lib.polynomial(s, lib.log, z);
-    let qz = mul(s, q, z);
-    let small = mul(s, qz, p);
-    let small = fma(s, two, q_low, small);
-    let large = add(s, q, q);
-    let high = add(s, large, small);
-    let part = sub(s, high, large);
-    let low = sub(s, small, part);
+    let minus = neg(s, z);
+    let z_low = fma(s, q, q, minus);
+    let twice = add(s, q, q);
+    let z_low = fma(s, twice, q_low, z_low);
+    let cube = mul(s, q, z);
+    let minus = neg(s, cube);
+    let cube_low = fma(s, q, z, minus);
+    let cube_low = fma(s, q, z_low, cube_low);
+    let cube_low = fma(s, q_low, z, cube_low);
+    let [c_high, c_low] = lib.split(s, LOG_FIRST);
+    let first = mul(s, cube, c_high);
+    let minus = neg(s, first);
+    let first_low = fma(s, cube, c_high, minus);
+    let first_low = fma(s, cube, c_low, first_low);
+    let first_low = fma(s, cube_low, c_high, first_low);
+    let p = lib.polynomial(s, &lib.log[1..], z);
+    let cube_z = mul(s, cube, z);
+    let rest = fma(s, cube_z, p, first_low);
+    let rest = fma(s, two, q_low, rest);
+    let [head, lost] = sum_in_two(s, twice, first);
+    let small = add(s, lost, rest);
+    let [high, low] = sum_in_two(s, head, small);
     // To base 2, and the exponent in front.
     let [c_high, c_low] = lib.split(s, LOG2_E);
     let head = mul(s, high, c_high);
@@ -129,10 +144,15 @@ fn log2_in_two(s: &mut Seq, lib: &Library, x: Value) -> [Value; 2] {
     let tail = fma(s, high, c_high, minus);
     let tail = fma(s, high, c_low, tail);
     let tail = fma(s, low, c_high, tail);
-    let total = add(s, exponent, head);
-    let part = sub(s, exponent, total);
-    let part = add(s, part, head);
-    [total, add(s, part, tail)]
+    let [total, lost] = sum_in_two(s, exponent, head);
+    [total, add(s, lost, tail)]
+}
+
+/// A sum, and what rounding took from it. The first number is zero or the larger one.
+fn sum_in_two(s: &mut Seq, large: Value, small: Value) -> [Value; 2] {
+    let sum = add(s, large, small);
+    let part = sub(s, sum, large);
+    [sum, sub(s, small, part)]
 }
 
 /// |x|^y for |x| that is no special case.
