@@ -70,6 +70,7 @@ impl Flavor {
             float16: true,
             // Emulation by LLVM rounds some operations twice.
             bfloat16: matches!(self, Flavor::Nvptx { sm: 90.. }) && llvm >= 18,
+            bfloat16_casts: false,
             int8: true,
             int16: true,
             float64: true,

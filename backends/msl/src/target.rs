@@ -40,6 +40,7 @@ impl MslTarget {
         LegalOps {
             float16: true,
             bfloat16: false,
+            bfloat16_casts: self.version >= MslVersion::V3_1,
             int8: false,
             int16: false,
             float64: false,

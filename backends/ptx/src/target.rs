@@ -102,6 +102,7 @@ impl PtxTarget {
         LegalOps {
             float16: true,
             bfloat16: self.has_bfloat16(),
+            bfloat16_casts: self.has_bfloat16(),
             int8: false,
             int16: false,
             float64: true,

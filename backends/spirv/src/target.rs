@@ -48,6 +48,7 @@ impl SpirvTarget {
         LegalOps {
             float16: self.features.contains(DeviceFeatures::FLOAT16),
             bfloat16: false,
+            bfloat16_casts: false,
             int8: self.features.contains(DeviceFeatures::INT8),
             int16: self.features.contains(DeviceFeatures::INT16),
             float64: self.features.contains(DeviceFeatures::FLOAT64),

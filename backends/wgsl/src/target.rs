@@ -35,6 +35,7 @@ impl WgslTarget {
         LegalOps {
             float16: self.features.contains(DeviceFeatures::FLOAT16),
             bfloat16: false,
+            bfloat16_casts: false,
             int8: false,
             int16: false,
             float64: false,

@@ -1,6 +1,7 @@
 //! f16 and bf16 on targets without them: values are carried as `u16` bits, every operation is done
 //! in f32 and rounded once.
 
+use super::LegalOps;
 use super::format::Rounding;
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::retype::{Retype, const_bits};
@@ -10,12 +11,13 @@ use magpie_types::{PrimType, TypeCtx, TypeId, fixed};
 use rustc_hash::FxHashMap;
 
 /// Rewrites a kernel without struct and vector values. `lacks` says which formats the target has
-/// no arithmetic for, `float64` whether it has f64, which saves work. Parameters change their types; the launch layout does not.
+/// no arithmetic for; f64 and conversions of bf16, where `legal` has them, save work. Parameters
+/// change their types; the launch layout does not.
 pub fn legalize_float16(
     f: &mut MpirFn,
     types: &mut TypeCtx,
     lacks: &dyn Fn(PrimType) -> bool,
-    float64: bool,
+    legal: &LegalOps,
 ) -> bool {
     let is_half = |p: PrimType| matches!(p, PrimType::F16 | PrimType::Bf16) && lacks(p);
     let used = f.locals.iter().any(|l| mentions(types, l.ty, &is_half));
@@ -28,6 +30,7 @@ pub fn legalize_float16(
     let formats: Vec<Option<PrimType>> =
         f.locals.iter().map(|l| PrimType::from_id(l.ty).filter(|&p| is_half(p))).collect();
     let format = |v: Value| formats.get(v.index()).copied().flatten();
+    let formats = Formats { of: &format, legal };
     let mut retype = Retype::new(types, &scalar);
     retype.params(f);
     for b in f.block_ids() {
@@ -51,7 +54,7 @@ pub fn legalize_float16(
             let span = f.inst(i).span;
             let flags = f.inst(i).flags;
             let mut s = Seq { f, out: &mut out, span, flags };
-            if let (Some(old), Some(new)) = (result, rewrite(&mut s, i, to, &format, float64)) {
+            if let (Some(old), Some(new)) = (result, rewrite(&mut s, i, to, &formats)) {
                 map.insert(old, new);
             }
         }
@@ -116,15 +119,25 @@ fn constants_to_bits(f: &mut MpirFn, i: Inst, format: &dyn Fn(Value) -> Option<P
     }
 }
 
+/// What the operands are, and what the target has to convert them with.
+struct Formats<'a> {
+    /// The 16-bit format that a value had at first.
+    of: &'a dyn Fn(Value) -> Option<PrimType>,
+    legal: &'a LegalOps,
+}
+
 /// An operand as f32.
-fn widen(s: &mut Seq, v: Value, format: &dyn Fn(Value) -> Option<PrimType>) -> Value {
-    let Some(p) = format(v) else { return v };
-    let bits = match const_bits(s.f, v) {
-        Some(bits) => {
-            return s.f32(magpie_mpir::eval::float_value(p, bits) as f32);
-        }
-        None => s.cast(v, PrimType::U32),
-    };
+fn widen(s: &mut Seq, v: Value, formats: &Formats<'_>) -> Value {
+    let Some(p) = (formats.of)(v) else { return v };
+    if let Some(bits) = const_bits(s.f, v) {
+        return s.f32(magpie_mpir::eval::float_value(p, bits) as f32);
+    }
+    if p == PrimType::Bf16 && formats.legal.bfloat16_casts {
+        // Whatever type the operand has now, it will be `u16`.
+        let half = s.inst(Op::BitsCast, fixed::BF16, &[v], magpie_mpir::Flags::NONE);
+        return s.cast(half, PrimType::F32);
+    }
+    let bits = s.cast(v, PrimType::U32);
     match p {
         PrimType::F16 => f16_to_f32(s, bits),
         _ => bf16_to_f32(s, bits),
@@ -132,7 +145,11 @@ fn widen(s: &mut Seq, v: Value, format: &dyn Fn(Value) -> Option<PrimType>) -> V
 }
 
 /// An f32 rounded to 16 bits, as `u16`.
-fn narrow(s: &mut Seq, v: Value, p: PrimType) -> Value {
+fn narrow(s: &mut Seq, v: Value, p: PrimType, formats: &Formats<'_>) -> Value {
+    if p == PrimType::Bf16 && formats.legal.bfloat16_casts {
+        let half = s.cast(v, PrimType::Bf16);
+        return s.bits(half, PrimType::U16);
+    }
     let bits = match p {
         PrimType::F16 => f32_to_f16(s, v),
         _ => f32_to_bf16(s, v),
@@ -141,19 +158,13 @@ fn narrow(s: &mut Seq, v: Value, p: PrimType) -> Value {
 }
 
 /// The value of an instruction that computes with 16-bit floats.
-fn rewrite(
-    s: &mut Seq,
-    i: Inst,
-    to: Option<PrimType>,
-    format: &dyn Fn(Value) -> Option<PrimType>,
-    float64: bool,
-) -> Option<Value> {
+fn rewrite(s: &mut Seq, i: Inst, to: Option<PrimType>, formats: &Formats<'_>) -> Option<Value> {
     let data = *s.f.inst(i);
     let args: Vec<Value> = s.f.args(i).to_vec();
     let first = *args.first()?;
     match data.op {
         Op::FNeg | Op::FAbs => {
-            let bits = bits_of(s, first, format);
+            let bits = bits_of(s, first, formats);
             let (op, mask) =
                 if data.op == Op::FNeg { (Op::IXor, 0x8000) } else { (Op::IAnd, 0x7fff) };
             // The operand may be a value that is replaced later and has its old type still.
@@ -161,71 +172,71 @@ fn rewrite(
             Some(s.inst(op, fixed::U16, &[bits, mask], magpie_mpir::Flags::NONE))
         }
         Op::BitsCast => {
-            let bits = bits_of(s, first, format);
+            let bits = bits_of(s, first, formats);
             let ty = if to.is_some() { PrimType::U16 } else { PrimType::from_id(data.ty)? };
             Some(s.bits(bits, ty))
         }
         Op::Cast => {
-            let from = format(first);
+            let from = (formats.of)(first);
             match (from, to) {
                 (Some(_), None) => {
-                    let v = widen(s, first, format);
+                    let v = widen(s, first, formats);
                     Some(s.cast(v, PrimType::from_id(data.ty)?))
                 }
                 (Some(_), Some(p)) => {
-                    let v = widen(s, first, format);
-                    Some(narrow(s, v, p))
+                    let v = widen(s, first, formats);
+                    Some(narrow(s, v, p, formats))
                 }
-                (None, Some(p)) => Some(narrow_from(s, first, p)),
+                (None, Some(p)) => Some(narrow_from(s, first, p, formats)),
                 (None, None) => None,
             }
         }
         Op::FFma => {
             // The product of two f16 is exact in f32; of two bf16 too, but it may leave the range.
-            let mut v: Vec<Value> = args.iter().map(|&v| widen(s, v, format)).collect();
-            if to == Some(PrimType::Bf16) && float64 {
+            let mut v: Vec<Value> = args.iter().map(|&v| widen(s, v, formats)).collect();
+            if to == Some(PrimType::Bf16) && formats.legal.float64 {
                 v.iter_mut().for_each(|v| *v = s.cast(*v, PrimType::F64));
                 let product = s.same(Op::FMul, &v[..2]);
                 let sum = super::float_ops::odd_sum(s, product, v[2]);
-                return Some(narrow_from(s, sum, PrimType::Bf16));
+                return Some(narrow_from(s, sum, PrimType::Bf16, formats));
             }
             if to == Some(PrimType::Bf16) {
                 let args = [*v.first()?, *v.get(1)?, *v.get(2)?];
                 let sum = super::fma::fma(s, &super::format::F32, args, Rounding::Odd);
-                return Some(narrow(s, sum, PrimType::Bf16));
+                return Some(narrow(s, sum, PrimType::Bf16, formats));
             }
             let product = s.same(Op::FMul, &v[..2]);
             let sum = super::float_ops::odd_sum(s, product, v[2]);
-            Some(narrow(s, sum, to?))
+            Some(narrow(s, sum, to?, formats))
         }
         _ => {
-            let wide: Vec<Value> = args.iter().map(|&v| widen(s, v, format)).collect();
+            let wide: Vec<Value> = args.iter().map(|&v| widen(s, v, formats)).collect();
             let ty = if to.is_some() { fixed::F32 } else { data.ty };
             let new = s.f.make_inst(data.op, data.flags, ty, &wide, data.imm, data.span);
             s.out.push(new);
             let v = s.f.inst(new).result();
             match (v, to) {
-                (Some(v), Some(p)) => Some(narrow(s, v, p)),
+                (Some(v), Some(p)) => Some(narrow(s, v, p, formats)),
                 (v, _) => v,
             }
         }
     }
 }
 
-fn bits_of(s: &mut Seq, v: Value, format: &dyn Fn(Value) -> Option<PrimType>) -> Value {
-    match (format(v), const_bits(s.f, v)) {
+fn bits_of(s: &mut Seq, v: Value, formats: &Formats<'_>) -> Value {
+    match ((formats.of)(v), const_bits(s.f, v)) {
         (Some(_), Some(bits)) => s.f.const_bits(fixed::U16, bits),
         _ => v,
     }
 }
 
 /// A conversion to a 16-bit format from another type, with one rounding.
-fn narrow_from(s: &mut Seq, v: Value, p: PrimType) -> Value {
+fn narrow_from(s: &mut Seq, v: Value, p: PrimType, formats: &Formats<'_>) -> Value {
     match s.prim(v) {
-        PrimType::F32 => narrow(s, v, p),
+        PrimType::F32 => narrow(s, v, p, formats),
         PrimType::F64 => {
             let odd = f64_to_f32_odd(s, v);
-            narrow(s, odd, p)
+            narrow(s, odd, p, formats)
         }
         PrimType::Bool => {
             let one = magpie_mpir::eval::float_bits(p, 1.0);
@@ -236,11 +247,11 @@ fn narrow_from(s: &mut Seq, v: Value, p: PrimType) -> Value {
         from if from.bit_width() <= 16 || p == PrimType::F16 => {
             // Exact in f32, or beyond the largest f16 either way.
             let single = s.cast(v, PrimType::F32);
-            narrow(s, single, p)
+            narrow(s, single, p, formats)
         }
         from => {
             let single = int_to_f32_odd(s, v, from);
-            narrow(s, single, p)
+            narrow(s, single, p, formats)
         }
     }
 }

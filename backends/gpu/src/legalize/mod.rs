@@ -39,6 +39,8 @@ pub struct LegalOps {
     pub float16: bool,
     /// bf16 arithmetic.
     pub bfloat16: bool,
+    /// Conversions between bf16 and f32.
+    pub bfloat16_casts: bool,
     /// 8-bit integer arithmetic.
     pub int8: bool,
     /// 16-bit integer arithmetic.
@@ -76,6 +78,7 @@ impl LegalOps {
     pub const ALL: LegalOps = LegalOps {
         float16: true,
         bfloat16: true,
+        bfloat16_casts: true,
         int8: true,
         int16: true,
         float64: true,
@@ -99,7 +102,7 @@ pub fn legalize(f: &mut MpirFn, types: &mut TypeCtx, legal: &LegalOps) -> bool {
         PrimType::F16 => !legal.float16,
         _ => !legal.bfloat16,
     };
-    let mut changed = legalize_float16(f, types, &lacks, legal.float64);
+    let mut changed = legalize_float16(f, types, &lacks, legal);
     changed |= math::lower_math(f, legal);
     changed |= wide_floats::lower_wide_floats(f, legal);
     if !legal.exact_rem {

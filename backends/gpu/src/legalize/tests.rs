@@ -10,6 +10,7 @@ use magpie_types::{PrimType, fixed};
 const NOTHING: LegalOps = LegalOps {
     float16: false,
     bfloat16: false,
+    bfloat16_casts: false,
     int8: false,
     int16: false,
     float64: true,
@@ -95,6 +96,20 @@ fn without_f64() {
             && (c.op == Op::FFma || c.to == PrimType::Bf16)
     };
     op_cases().iter().filter(|c| is_exact(c.op)).filter(needs_it).for_each(|c| check(c, &legal));
+}
+
+/// What a target does that converts bf16 and computes nothing with it.
+#[test]
+fn native_conversions_of_bf16() {
+    for float64 in [false, true] {
+        let legal = LegalOps { bfloat16_casts: true, float64, ..NOTHING };
+        let concerns = |c: &&OpCase| {
+            let f64 = c.from.contains(&PrimType::F64) || c.to == PrimType::F64;
+            (c.from.contains(&PrimType::Bf16) || c.to == PrimType::Bf16) && (float64 || !f64)
+        };
+        let cases = op_cases();
+        cases.iter().filter(|c| is_exact(c.op)).filter(concerns).for_each(|c| check(c, &legal));
+    }
 }
 
 /// Native quotients and roots may be off; integer residuals put them right.
