@@ -1,11 +1,11 @@
 //! From a kernel of the pipeline to a blob: legalisation, bounds checks, emission.
 
-use crate::available;
 use crate::emitter::Emitter;
 use crate::llvm::emit_ptx_llvm;
 use crate::target::{Codegen, PtxTarget};
 use magpie_codegen_llvm::tool::{Llvm, Target, ToolError};
 use magpie_diag::{Code, Diagnostic, SourceMap};
+use magpie_gpu::available::refusals;
 use magpie_gpu::compile::{BodyCompiler, CompiledBody, lower_for_target};
 use magpie_gpu::layout::compute_layout;
 use magpie_gpu::structurize::edge_copies;
@@ -75,7 +75,7 @@ impl BodyCompiler for PtxEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
-        let refusals = available::refusals(kernel);
+        let refusals = refusals(kernel, GpuBackend::Ptx, Code::MPG_CORE_1304);
         if !refusals.is_empty() {
             return Err(refusals);
         }

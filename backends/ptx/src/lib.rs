@@ -53,7 +53,6 @@
 //! have not returned take part; elsewhere those that happen to run together. Reductions of a full
 //! warp take five exchanges, of a part of one they go from lane to lane.
 
-mod available;
 mod compile;
 mod control_flow;
 mod emitter;

@@ -2,6 +2,7 @@
 //! device may, checks every call, and fails those it is told to (`fake_driver.rs`).
 
 mod cache;
+mod cuda;
 mod driver;
 mod failures;
 mod fake;

@@ -1,0 +1,72 @@
+//! Kernels that cannot be PTX: each is refused with a code, a place, the reason and a way out.
+
+use magpie_diag::{Code, Diagnostic, FileId};
+use magpie_gpu::compile::BodyCompiler;
+use magpie_gpu_ptx::{PtxEmitter, PtxTarget};
+use magpie_mpir::{FnId, parse_with_own_places};
+
+fn refusal(text: &str, target: PtxTarget) -> Diagnostic {
+    let module = parse_with_own_places(text, FileId(0)).unwrap();
+    let emitter = PtxEmitter { target, sources: None, llvm: None };
+    let mut errors = emitter.emit(&module, FnId(0)).unwrap_err();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    errors.remove(0)
+}
+
+fn check(text: &str, code: Code, place: &str, reason: &str) {
+    let d = refusal(text, PtxTarget::DEFAULT);
+    assert_eq!(d.code, code);
+    assert!(d.message.contains(reason), "{}", d.message);
+    assert!(d.help.is_some());
+    let at = d.primary.start as usize..d.primary.end as usize;
+    assert!(text[at.clone()].contains(place), "{} at {}", d.message, &text[at]);
+}
+
+#[test]
+fn operations_that_ptx_lacks() {
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {
+entry:
+  gpu.print Str \"n\", u32 7
+  ret
+}
+";
+    let code = Code::MPG_CORE_1304;
+    check(text, code, "gpu.print", "`gpu.print` is not available on ptx");
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {
+entry:
+  %a: u32 = gpu.metal.simd_sum u32 1
+  gpu.buffer_store %x, u32 0, %a
+  ret
+}
+";
+    check(text, code, "simd_sum", "exists on msl only");
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {
+entry:
+  call fn=m.@f
+  ret
+}
+device fn m.@f() -> unit {
+entry:
+  ret
+}
+";
+    check(text, code, "call", "recursive function is not available on ptx");
+}
+
+/// 16384 floats.
+const LARGE: &str = "gpu fn m.@k(%x: gpu.TBuffer<f32>) -> unit {
+entry:
+  %s: shared_array<16384, f32> = gpu.shared
+  %i: u32 = gpu.thread_id dim=0
+  %v: f32 = gpu.buffer_load %s, %i
+  gpu.buffer_store %x, %i, %v
+  ret
+}
+";
+
+#[test]
+fn more_shared_memory_than_is_allowed() {
+    check(LARGE, Code::MPG_PTX_2001, "m.@k", "65536 bytes of shared memory; the limit is 49152");
+    let target = PtxTarget { shared_limit: 65535, ..PtxTarget::DEFAULT };
+    assert!(refusal(LARGE, target).message.contains("the limit is 65535"));
+}
