@@ -30,10 +30,14 @@ impl Wgsl {
             (Scalar::Bool, _) => text.expand(self, i, "select($T(), $T(1), #0)"),
             // The upper bits of the carrier mean nothing yet.
             _ if unused > 0 && to.prim.bit_width() > from.prim.bit_width() => {
-                let shifts = format!("(($0 << %U({unused}u)) >> %U({unused}u))");
+                let amount = match from.lanes {
+                    1 => format!("{unused}u"),
+                    _ => format!("%U({unused}u)"),
+                };
+                let shifts = format!("($0 << {amount}) >> {amount}");
                 match a == b {
                     true => text.expand(self, i, &shifts),
-                    false => text.expand(self, i, &format!("$T{shifts}")),
+                    false => text.expand(self, i, &format!("$T({shifts})")),
                 }
             }
             _ if a == b => text.expand(self, i, "#0"),

@@ -14,21 +14,22 @@ impl Wgsl {
     /// Writes a sum, difference or product.
     pub(crate) fn float_binary(&mut self, text: &mut Text<'_>, i: Inst, op: &str) -> Emit {
         let [a, b] = [text.arg(i, 0)?, text.arg(i, 1)?];
-        self.guarded(text, i, a, false)?;
+        let flags = text.f.inst(i).flags;
+        self.guarded(text, a, needs_guard(text, flags, a).then_some(Function::Exact))?;
         text.out.push_str(op);
-        // x - x is not zero when x is infinite.
-        let same = a == b && text.f.inst(i).op == Op::FSub;
-        self.guarded(text, i, b, same)
+        // x - x is not zero when x is infinite: the second is made in another way.
+        let is_same = a == b && text.f.inst(i).op == Op::FSub && !flags.contains(Flags::NNAN);
+        let guard = match is_same {
+            true => Some(Function::ExactAgain),
+            false => needs_guard(text, flags, b).then_some(Function::Exact),
+        };
+        self.guarded(text, b, guard)
     }
 
-    fn guarded(&mut self, text: &mut Text<'_>, i: Inst, v: Value, is_same: bool) -> Emit {
-        let flags = text.f.inst(i).flags;
-        let must_hide = is_same && !flags.contains(Flags::NNAN);
-        if !must_hide && !needs_guard(text, flags, v) {
-            return text.operand(self, v);
-        }
+    fn guarded(&mut self, text: &mut Text<'_>, v: Value, guard: Option<Function>) -> Emit {
+        let Some(function) = guard else { return text.operand(self, v) };
         let shape = text.shape_of(v)?;
-        self.open_call(text, Function::Exact, shape);
+        self.open_call(text, function, shape);
         text.argument(self, v)?;
         let zero = self.zero();
         text.out.push_str(", ");

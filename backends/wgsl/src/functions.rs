@@ -10,10 +10,13 @@ use std::fmt::Write;
 pub(crate) enum Function {
     /// Its operand, of which a compiler cannot know where it comes from.
     Exact,
+    /// The same, made in another way.
+    ExactAgain,
     /// Whether a number is NaN, from its bits.
     IsNan,
     /// The comparisons that are true when an operand is NaN, and the one for different numbers.
     UnorderedEqual,
+    UnorderedNotEqual,
     UnorderedLess,
     UnorderedLessEqual,
     OrderedNotEqual,
@@ -62,8 +65,13 @@ impl Functions {
         let (t, u) = (type_name(shape), type_name(bits));
         let b = type_name(shape.of(PrimType::Bool));
         let name = name(function, shape);
+        let word = |text: &str| match shape.lanes {
+            1 => text.to_string(),
+            _ => format!("{u}({text})"),
+        };
         let nan = match function {
             Function::Exact
+            | Function::ExactAgain
             | Function::IsNan
             | Function::MulHighU
             | Function::MulHighS
@@ -72,6 +80,7 @@ impl Functions {
             | Function::Reflect
             | Function::Mix => "",
             Function::UnorderedEqual
+            | Function::UnorderedNotEqual
             | Function::UnorderedLess
             | Function::UnorderedLessEqual
             | Function::OrderedNotEqual
@@ -81,12 +90,12 @@ impl Functions {
             | Function::Atan2 => self.name(Function::IsNan, shape),
         };
         let body = match function {
-            Function::Exact | Function::Min | Function::Max if is_half => {
+            Function::Exact | Function::ExactAgain | Function::Min | Function::Max if is_half => {
                 // Every f16 is an f32.
                 let s = type_name(single);
                 let of_single = self.name(function, single);
                 match function {
-                    Function::Exact => {
+                    Function::Exact | Function::ExactAgain => {
                         format!(
                             "(x: {t}, zero: u32) -> {t} {{\n    return {t}({of_single}({s}(x), zero));\n}}"
                         )
@@ -96,18 +105,20 @@ impl Functions {
                     ),
                 }
             }
-            Function::Exact => format!(
-                "(x: {t}, zero: u32) -> {t} {{\n    return bitcast<{t}>(bitcast<{u}>(x) ^ {u}(zero));\n}}"
-            ),
+            Function::Exact => hidden(t, u, "^", &word("zero")),
+            Function::ExactAgain => hidden(t, u, "|", &word("zero")),
             Function::IsNan if is_half => {
                 let s = type_name(single);
                 let of_single = self.name(function, single);
                 format!("(x: {t}) -> {b} {{\n    return {of_single}({s}(x));\n}}")
             }
             Function::IsNan => format!(
-                "(x: {t}) -> {b} {{\n    return (bitcast<{u}>(x) & {u}(0x7fffffffu)) > {u}(0x7f800000u);\n}}"
+                "(x: {t}) -> {b} {{\n    return (bitcast<{u}>(x) & {}) > {};\n}}",
+                word("0x7fffffffu"),
+                word("0x7f800000u")
             ),
             Function::UnorderedEqual => unordered(t, b, nan, "=="),
+            Function::UnorderedNotEqual => unordered(t, b, nan, "!="),
             Function::UnorderedLess => unordered(t, b, nan, "<"),
             Function::UnorderedLessEqual => unordered(t, b, nan, "<="),
             Function::OrderedNotEqual => format!(
@@ -130,6 +141,12 @@ impl Functions {
         // Writing to a string does not fail.
         let _ = write!(self.text, "\nfn {name}{body}\n");
     }
+}
+
+fn hidden(t: &str, u: &str, op: &str, zero: &str) -> String {
+    format!(
+        "(x: {t}, zero: u32) -> {t} {{\n    return bitcast<{t}>(bitcast<{u}>(x) {op} {zero});\n}}"
+    )
 }
 
 /// Strict arithmetic rounds every step: each goes through `exact`.
@@ -213,7 +230,7 @@ const MUL_HIGH_S: &str = "(a: i32, b: i32) -> i32 {
 /// WGSL knows no power of a negative base, nor of zero unless the exponent is positive.
 const POW: &str = "(x: f32, y: f32) -> f32 {
     let size = abs(x);
-    if (y == 0.0 || size == 1.0 && !(x < 0.0)) {
+    if (y == 0.0 || (size == 1.0 && !(x < 0.0))) {
         return 1.0;
     }
     if (is_nan(x) || is_nan(y)) {
@@ -267,8 +284,10 @@ fn name(function: Function, shape: Shape) -> &'static str {
     }
     match function {
         Function::Exact => names!("exact", "exact_f16"),
+        Function::ExactAgain => names!("exact_again", "exact_again_f16"),
         Function::IsNan => names!("is_nan", "is_nan_f16"),
         Function::UnorderedEqual => names!("unordered_equal", "unordered_equal_f16"),
+        Function::UnorderedNotEqual => names!("unordered_not_equal", "unordered_not_equal_f16"),
         Function::UnorderedLess => names!("unordered_less", "unordered_less_f16"),
         Function::UnorderedLessEqual => {
             names!("unordered_less_equal", "unordered_less_equal_f16")

@@ -272,8 +272,13 @@ impl Wgsl {
         let Some(&element) = object.leaves.get(leaf as usize) else {
             return Err(text.broken_at(i, "no such member"));
         };
+        let length = match object.space {
+            Space::Buffer => u32::MAX,
+            Space::Shared | Space::Private => object.length,
+        };
+        let (space, name) = (object.space, object.name.clone());
         let member = object.is_struct.then_some(leaf);
-        Ok(Place { space: object.space, name: object.name.clone(), member, element })
+        Ok(Place { space, name, member, element, length })
     }
 
     fn object(&self, text: &Text<'_>, i: Inst) -> Emit<&Object> {
@@ -285,7 +290,11 @@ impl Wgsl {
     pub(crate) fn write_place(&mut self, text: &mut Text<'_>, i: Inst, place: &Place) -> Emit {
         let _ = write!(text.out, "{}[", place.name);
         let index = text.arg(i, 1)?;
-        text.argument(self, index)?;
+        match is_outside(text, index, place.length) {
+            // Nobody comes here, but a constant outside is an error.
+            true => text.out.push_str("0u"),
+            false => text.argument(self, index)?,
+        }
         text.out.push(']');
         if let Some(member) = place.member {
             let _ = write!(text.out, ".m{member}");
@@ -380,4 +389,15 @@ pub(crate) struct Place {
     name: String,
     member: Option<u32>,
     pub(crate) element: ElementLeaf,
+    /// Elements, as far as they are known.
+    length: u32,
+}
+
+/// Whether an index is a constant that no array of the length has.
+fn is_outside(text: &Text<'_>, index: Value, length: u32) -> bool {
+    let (Some(bits), Some(p)) = (text.f.as_bits(index), text.types.prim(text.f.ty(index))) else {
+        return false;
+    };
+    let n = magpie_mpir::eval::int_value(p, bits);
+    n < 0 || n >= i128::from(length)
 }

@@ -38,7 +38,7 @@ impl Wgsl {
                 text.expand(self, i, "$0 != $1")
             }
             Op::IAnd | Op::IOr | Op::IXor => self.common(text, i),
-            Op::IShl => text.expand(self, i, "$0 << $U(#1)"),
+            Op::IShl => self.unsigned(text, i, "$0 << $1", "$0 << $U(#1)"),
             Op::ILshr => self.unsigned(text, i, "$0 >> $1", "$T($U(#0) >> $U(#1))"),
             Op::IAshr => self.signed(text, i, "$0 >> $U(#1)", "$T($S(#0) >> $U(#1))"),
             Op::ISmin => self.signed(text, i, "min(#0, #1)", "$T(min($S(#0), $S(#1)))"),
@@ -95,9 +95,12 @@ impl Wgsl {
             Op::FcmpUne | Op::FcmpUlt | Op::FcmpUgt if is_reflexive(text, i) => {
                 self.unordered(text, i)
             }
-            Op::FcmpOeq | Op::FcmpOlt | Op::FcmpOgt | Op::FcmpOle | Op::FcmpOge | Op::FcmpUne => {
+            Op::FcmpOeq | Op::FcmpOlt | Op::FcmpOgt | Op::FcmpOle | Op::FcmpOge => {
                 self.common(text, i)
             }
+            // naga's `!=` is false for NaN.
+            Op::FcmpUne => self.call(text, i, Function::UnorderedNotEqual),
+
             Op::FcmpOne => self.call(text, i, Function::OrderedNotEqual),
             Op::FcmpOrd => self.ordered(text, i),
             Op::FcmpUno => self.unordered(text, i),

@@ -16,8 +16,8 @@ fn own_files() -> Vec<KernelFile> {
 
 /// The files of this crate, and those of the SPIR-V back end that use what WGSL has.
 fn files() -> Vec<KernelFile> {
-    const OTHERS: [&str; 8] =
-        ["fast", "grid", "loops", "private_array", "reduction", "structured", "vectors", "zeros"];
+    const OTHERS: [&str; 7] =
+        ["fast", "grid", "loops", "private_array", "reduction", "structured", "zeros"];
     let mut files = own_files();
     let others = read_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../spirv/tests/kernels"));
     let is_known =

@@ -3,6 +3,7 @@
 //! A [`Subject`] is a back end with a target, a checker of its code, and a device when there is
 //! one. Without a device, kernels are compiled and checked only.
 
+pub mod accuracy;
 mod device;
 pub mod files;
 pub mod graphs;

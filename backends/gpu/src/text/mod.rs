@@ -404,7 +404,7 @@ impl<'a> Text<'a> {
             }
             match inst.op {
                 Op::Phi => {}
-                op if !is_read && op.info().memory == Memory::None && !op.info().convergent => {
+                op if !is_read && op.info().memory == Memory::None => {
                     // Memory that values name is declared even so.
                     if matches!(op, Op::GpuShared) {
                         language.statement(self, i)?;

@@ -3,9 +3,10 @@
 // Each test file uses a part of it.
 #![allow(dead_code)]
 
+use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_wgsl::{WgslEmitter, WgslTarget};
 use magpie_kernel_tests::{Gpu, Subject, skip};
-use magpie_rt::gpu::DriverKind;
+use magpie_rt::gpu::{DriverKind, LaunchSize};
 use magpie_types::kernel::DeviceFeatures;
 use std::process::Command;
 
@@ -68,7 +69,25 @@ pub(crate) fn on_device(gpu: &Gpu, target: WgslTarget) -> Subject<'_, WgslEmitte
 
 /// A WebGPU device.
 pub(crate) fn webgpu() -> Option<Gpu> {
-    Gpu::open(DriverKind::WebGpu)
+    let gpu = Gpu::open(DriverKind::WebGpu)?;
+    if !gpu.properties().features.contains(DeviceFeatures::SUBGROUP) {
+        return Some(gpu);
+    }
+    // Adapters tell the sizes of subgroups that they may have, not the one that they have.
+    let text = "gpu fn m.@size(%out: gpu.TBuffer<u32>) -> unit workgroup(64, 1, 1) {
+entry:
+  %n: u32 = gpu.subgroup.size
+  gpu.buffer_store %out, u32 0, %n
+  ret
+}
+";
+    let module = magpie_mpir::parse_with_own_places(text, magpie_diag::FileId(0)).unwrap();
+    let emitter = WgslEmitter { target: WgslTarget::COMMON };
+    let blob = emitter.emit(&module, magpie_mpir::FnId(0)).unwrap();
+    let mut out = [vec![0; 4]];
+    gpu.run(&blob, &mut out, &[], LaunchSize { grid: [1; 3], block: [64, 1, 1] });
+    let size = u32::from_le_bytes(out[0][..].try_into().unwrap());
+    Gpu::translated(DriverKind::WebGpu, size, Box::new(|blob| blob))
 }
 
 /// The targets that a device can run.
