@@ -66,7 +66,12 @@ impl BodyCompiler for PtxEmitter<'_> {
     const EXTENSION: &'static str = "ptx";
 
     fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout {
-        compute_layout(kernel, types, &self.target.layout_rules())
+        let mut layout = compute_layout(kernel, types, &self.target.layout_rules());
+        // The one name that PTX keeps for itself.
+        if layout.entry == "WARP_SZ" {
+            layout.entry.push('_');
+        }
+        layout
     }
 
     fn compile_body(
