@@ -193,6 +193,13 @@ impl Msl<'_> {
         name
     }
 
+    /// Writes an argument that the device fills.
+    pub(crate) fn write_builtin(&mut self, text: &mut Text<'_>, builtin: Builtin) -> Emit {
+        let name = self.builtin(text, builtin);
+        text.out.push_str(&name);
+        Ok(())
+    }
+
     /// Writes a component of an id or a size.
     pub(crate) fn write_id(&mut self, text: &mut Text<'_>, i: Inst, builtin: Builtin) -> Emit {
         let name = self.builtin(text, builtin);

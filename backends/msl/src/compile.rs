@@ -45,9 +45,9 @@ impl BodyCompiler for MslEmitter {
         }
         let legal = self.target.legal_ops();
         let (mut f, scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits64);
-        let finite = counters_of_finite_loops(&f);
         let body = structurize(&mut f, &scratch.types)
             .map_err(|e| vec![e.to_diagnostic(&f, GpuBackend::Msl)])?;
+        let finite = counters_of_finite_loops(&f);
         let (source, features) =
             write_source(&scratch.types, &f, layout, &body, &finite).map_err(|d| vec![*d])?;
         Ok(CompiledBody { code: source.into_bytes(), features })

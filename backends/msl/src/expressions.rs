@@ -6,7 +6,6 @@ use crate::language::Msl;
 use magpie_gpu::text::{Emit, Shape, Text};
 use magpie_mpir::{Flags, Inst, Op};
 use magpie_types::PrimType;
-use std::fmt::Write;
 
 /// What lets the library's own geometric functions stand for the definitions.
 const LOOSE: Flags = Flags(Flags::CONTRACT.0 | Flags::REASSOC.0);
@@ -129,12 +128,7 @@ impl Msl<'_> {
 
             Op::VecNew => self.vec_new(text, i),
             Op::VecSplat => text.expand(self, i, "$T(#0)"),
-            Op::VecExtract => {
-                text.expand(self, i, "$0")?;
-                let lane = inst.imm_lo().min(3) as usize;
-                let _ = write!(text.out, ".{}", ["x", "y", "z", "w"][lane]);
-                Ok(())
-            }
+            Op::VecExtract => text.expand(self, i, &format!("$0[{}]", inst.imm_lo().min(3))),
             Op::VecInsert => {
                 self.functions.call(Function::Insert);
                 let template = format!("magpie_insert(#0, {}u, #1)", inst.imm_lo().min(3));
@@ -142,16 +136,12 @@ impl Msl<'_> {
             }
             Op::VecAny => text.expand(self, i, "any(#0)"),
             Op::VecAll => text.expand(self, i, "all(#0)"),
-            Op::VecDot => self.dot(text, i),
-            Op::VecCross => self.geometry(text, i, Function::Cross, "cross", "magpie_cross"),
-            Op::VecLength => self.geometry(text, i, Function::Length, "length", "magpie_length"),
-            Op::VecNormalize => {
-                self.geometry(text, i, Function::Normalize, "normalize", "magpie_normalize")
-            }
-            Op::VecReflect => {
-                self.geometry(text, i, Function::Reflect, "reflect", "magpie_reflect")
-            }
-            Op::VecMix => self.geometry(text, i, Function::Mix, "mix", "magpie_mix"),
+            Op::VecDot => self.geometry(text, i, "dot", Function::Dot),
+            Op::VecCross => self.geometry(text, i, "cross", Function::Cross),
+            Op::VecLength => self.geometry(text, i, "length", Function::Length),
+            Op::VecNormalize => self.geometry(text, i, "normalize", Function::Normalize),
+            Op::VecReflect => self.geometry(text, i, "reflect", Function::Reflect),
+            Op::VecMix => self.geometry(text, i, "mix", Function::Mix),
 
             Op::LeafGet => text.leaf_get(self, i),
             Op::GpuThreadId => self.write_id(text, i, Builtin::ThreadId),
@@ -160,7 +150,8 @@ impl Msl<'_> {
             Op::GpuGlobalId => self.write_id(text, i, Builtin::GlobalId),
             Op::GpuNumWorkgroups => self.write_id(text, i, Builtin::NumWorkgroups),
             Op::GpuBufferLen => self.write_buffer_len(text, i),
-            Op::GpuSubgroupSize | Op::GpuSubgroupLaneId => self.write_simd_builtin(text, i),
+            Op::GpuSubgroupSize => self.write_builtin(text, Builtin::SimdWidth),
+            Op::GpuSubgroupLaneId => self.write_builtin(text, Builtin::LaneId),
 
             // What `legalize`, `lower_structs` and `inline_calls` remove.
             Op::ISrem
@@ -288,27 +279,9 @@ impl Msl<'_> {
         text.expand(self, i, template)
     }
 
-    fn dot(&mut self, text: &mut Text<'_>, i: Inst) -> Emit {
-        let shape = text.shape_of_operand(i, 0)?;
-        if shape.prim.is_float() {
-            return self.geometry(text, i, Function::Dot, "dot", "magpie_dot");
-        }
-        self.functions.call(Function::Dot);
-        let lane = crate::types::type_name(Shape::one(shape.prim).unsigned());
-        let template = format!("$T(magpie_dot<{}, {lane}>(%U(#0), %U(#1)))", shape.lanes);
-        text.expand(self, i, &template)
-    }
-
     /// A geometric function: the library's when the flags allow it, else ours, which follows the
     /// definition.
-    fn geometry(
-        &mut self,
-        text: &mut Text<'_>,
-        i: Inst,
-        function: Function,
-        loose: &str,
-        exact: &str,
-    ) -> Emit {
+    fn geometry(&mut self, text: &mut Text<'_>, i: Inst, loose: &str, function: Function) -> Emit {
         let shape = text.shape_of_operand(i, 0)?;
         let operands = match text.f.args(i).len() {
             1 => "#0",
@@ -320,7 +293,7 @@ impl Msl<'_> {
         }
         self.functions.call(function);
         let lane = crate::types::type_name(Shape::one(shape.prim));
-        let template = format!("{exact}<{}, {lane}>({operands})", shape.lanes);
+        let template = format!("{}<{}, {lane}>({operands})", function.name(), shape.lanes);
         text.expand(self, i, &template)
     }
 }

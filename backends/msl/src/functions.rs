@@ -14,6 +14,7 @@ pub(crate) enum Function {
     Reflect,
     Mix,
     CompareExchange,
+    AtomicExchange,
     AtomicAdd,
     AtomicMin,
     AtomicMax,
@@ -23,7 +24,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    const ALL: [Function; 17] = [
+    const ALL: [Function; 18] = [
         Function::Min,
         Function::Max,
         Function::Differ,
@@ -35,6 +36,7 @@ impl Function {
         Function::Reflect,
         Function::Mix,
         Function::CompareExchange,
+        Function::AtomicExchange,
         Function::AtomicAdd,
         Function::AtomicMin,
         Function::AtomicMax,
@@ -58,10 +60,35 @@ impl Function {
             | Function::Cross
             | Function::Mix
             | Function::CompareExchange
+            | Function::AtomicExchange
             | Function::AtomicAdd
             | Function::SimdSum
             | Function::SimdMin
             | Function::SimdMax => None,
+        }
+    }
+
+    /// How it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Function::Min => "magpie_min",
+            Function::Max => "magpie_max",
+            Function::Differ => "magpie_differ",
+            Function::Insert => "magpie_insert",
+            Function::Dot => "magpie_dot",
+            Function::Length => "magpie_length",
+            Function::Normalize => "magpie_normalize",
+            Function::Cross => "magpie_cross",
+            Function::Reflect => "magpie_reflect",
+            Function::Mix => "magpie_mix",
+            Function::CompareExchange => "magpie_compare_exchange",
+            Function::AtomicExchange => "magpie_atomic_exchange",
+            Function::AtomicAdd => "magpie_atomic_add",
+            Function::AtomicMin => "magpie_atomic_min",
+            Function::AtomicMax => "magpie_atomic_max",
+            Function::SimdSum => "magpie_simd_sum",
+            Function::SimdMin => "magpie_simd_min",
+            Function::SimdMax => "magpie_simd_max",
         }
     }
 
@@ -154,6 +181,13 @@ static T magpie_compare_exchange(P place, T expected, T desired) {
     while (!atomic_compare_exchange_weak_explicit(place, &seen, desired, memory_order_relaxed, memory_order_relaxed) && seen == expected) {
     }
     return seen;
+}
+"
+            }
+            Function::AtomicExchange => {
+                "template <typename P>
+static float magpie_atomic_exchange(P place, float value) {
+    return as_type<float>(atomic_exchange_explicit(place, as_type<uint>(value), memory_order_relaxed));
 }
 "
             }

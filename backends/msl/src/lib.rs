@@ -59,6 +59,7 @@ mod functions;
 mod language;
 mod memory;
 mod simd;
+mod statements;
 mod target;
 mod types;
 mod words;

@@ -3,7 +3,7 @@
 use crate::language::Msl;
 use crate::types::{Element, Leaf, stored, type_name};
 use magpie_gpu::text::{Emit, Text};
-use magpie_mpir::{Flags, Inst, MpirFn, Op, Value};
+use magpie_mpir::{Flags, Inst, MpirFn, Value};
 use magpie_types::TypeKind;
 use std::fmt::Write;
 
@@ -157,8 +157,8 @@ impl Msl<'_> {
             let _ = write!(text.out, "{} {name} = ", type_name(leaf.value));
             text.argument(self, value)?;
             text.end_statement();
-            for (n, lane) in ["x", "y", "z"].into_iter().enumerate() {
-                text.line(&format!("{object}[{index}]{member}[{n}] = {name}.{lane};"));
+            for n in 0..3 {
+                text.line(&format!("{object}[{index}]{member}[{n}] = {name}[{n}];"));
             }
             return Ok(());
         }
@@ -197,49 +197,5 @@ impl Msl<'_> {
         self.write_element(text, i, &object)?;
         text.out.push_str(&member);
         Ok(())
-    }
-
-    /// Writes an instruction that reads or writes memory, or waits.
-    pub(crate) fn write_statement(&mut self, text: &mut Text<'_>, i: Inst) -> Emit {
-        let inst = text.f.inst(i);
-        match inst.op {
-            Op::GpuBufferLoad => self.write_load(text, i, 0),
-            Op::GpuLeafLoad => self.write_load(text, i, inst.imm_lo()),
-            Op::GpuBufferStore => self.write_store(text, i, 0),
-            Op::GpuLeafStore => self.write_store(text, i, inst.imm_lo()),
-            Op::GpuShared | Op::GpuLocal => self.write_array(text, i),
-            // All memory, whatever the kernel has of it.
-            Op::GpuBarrier => {
-                text.line(
-                    "threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);",
-                );
-                Ok(())
-            }
-            magpie_mpir::atomic_ops!() => self.write_atomic(text, i),
-            magpie_mpir::subgroup_ops!() => self.write_simd(text, i),
-            magpie_mpir::integer_ops!()
-            | magpie_mpir::float_ops!()
-            | magpie_mpir::icmp_ops!()
-            | magpie_mpir::fcmp_ops!()
-            | magpie_mpir::vector_ops!()
-            | magpie_mpir::struct_ops!()
-            | magpie_mpir::id_ops!()
-            | Op::Cast
-            | Op::BitsCast
-            | Op::Select
-            | Op::Phi
-            | Op::GpuBufferLen => Err(text.broken_at(i, "is no statement")),
-            // What `available` refuses.
-            Op::GpuPrint | Op::Call => Err(text.broken_at(i, "must be refused before emission")),
-            magpie_mpir::trap_ops!()
-            | magpie_mpir::ownership_ops!()
-            | magpie_mpir::object_ops!()
-            | magpie_mpir::launch_ops!()
-            | magpie_mpir::low_host_ops!()
-            | Op::RtCall
-            | Op::CallIndirect
-            | Op::CallableCapture
-            | Op::Panic => Err(text.broken_at(i, "host code in a kernel")),
-        }
     }
 }

@@ -9,9 +9,10 @@ use std::fmt::Write;
 pub(crate) fn wrap(number: usize, source: &str, layout: &KernelLayout) -> String {
     let mut out = format!("namespace kernel_{number} {{\n");
     for line in source.lines() {
-        let is_shared = line.trim_start().starts_with("threadgroup ") && line.ends_with("];");
-        out.push_str(if is_shared { "static thread_local " } else { "" });
-        out.push_str(line);
+        match shared_array(line) {
+            Some(array) => out.push_str(&array),
+            None => out.push_str(line),
+        }
         out.push('\n');
     }
     let waits = source.contains("threadgroup_barrier(") || source.contains("simd_");
@@ -20,8 +21,8 @@ pub(crate) fn wrap(number: usize, source: &str, layout: &KernelLayout) -> String
     let _ = write!(
         out,
         "extern \"C\" void run_{number}(const magpie::Launch* launch, uint64_t first, uint64_t last, uint8_t*) {{
-    magpie::run(*launch, first, last, {waits}, [](const magpie::Launch& launch, const magpie::Ids& ids) {{
-        (void)ids;
+    magpie::run(*launch, first, last, {waits}, [](const magpie::Launch& magpie_launch, const magpie::Ids& magpie_ids) {{
+        (void)magpie_ids;
         {entry}({arguments});
     }});
 }}
@@ -29,6 +30,18 @@ pub(crate) fn wrap(number: usize, source: &str, layout: &KernelLayout) -> String
 "
     );
     out
+}
+
+/// The declaration `threadgroup TYPE NAME[LEN];` as one that clang takes: static, and of bytes, since
+/// structures cannot be made in an address space.
+fn shared_array(line: &str) -> Option<String> {
+    let declaration = line.trim_start().strip_prefix("threadgroup ")?.strip_suffix("];")?;
+    let (ty, rest) = declaration.split_once(' ')?;
+    let (name, len) = rest.split_once('[')?;
+    Some(format!(
+        "static thread_local threadgroup uint4 {name}_bytes[(sizeof({ty}) * {len} + 15) / 16]; \
+         threadgroup {ty}* const {name} = (threadgroup {ty}*){name}_bytes;"
+    ))
 }
 
 /// Kernels for one compiler process.
@@ -58,7 +71,7 @@ fn argument(parameter: &str, layout: &KernelLayout) -> String {
     let (ty, _) = declaration.rsplit_once(' ').expect("a type and a name");
     let Some(slot) = attribute.strip_prefix("buffer(") else {
         assert!(ty == "uint3" || ty == "uint" && attribute.contains("simdgroup"), "{parameter}");
-        return format!("ids.{attribute}");
+        return format!("magpie_ids.{attribute}");
     };
     let slot: usize = slot.strip_suffix(')').expect("a slot").parse().expect("a number");
     let buffers = layout.num_buffers();
@@ -69,17 +82,17 @@ fn argument(parameter: &str, layout: &KernelLayout) -> String {
     let ty = ty.strip_prefix("MAY_ALIAS ").unwrap_or(ty);
     if slot < buffers {
         assert!(ty.contains("device "), "{parameter}");
-        return format!("({ty})launch.buffers[{slot}].data");
+        return format!("({ty})magpie_launch.buffers[{slot}].data");
     }
     match scalars.nth(slot - buffers) {
         Some(offset) => {
             let ty = ty.strip_suffix('&').expect("a reference");
             assert!(ty.starts_with("constant "), "{parameter}");
-            format!("*({ty}*)(launch.scalars + {offset})")
+            format!("*({ty}*)(magpie_launch.scalars + {offset})")
         }
         None => {
             assert_eq!(ty, "constant ulong*", "{parameter}");
-            format!("({ty})(launch.scalars + {})", layout.scalar_size)
+            format!("({ty})(magpie_launch.scalars + {})", layout.scalar_size)
         }
     }
 }
