@@ -3,6 +3,7 @@
 //! Each benchmark is a race: its contenders take turns in one process, so that the ratio to the
 //! peer holds even when the machine is slow or busy. Times of different runs are not comparable.
 
+mod compile;
 mod harness;
 mod kernels;
 mod loops;
@@ -19,7 +20,7 @@ use clap::Parser;
 use crate::harness::{Benchmark, Budget, race};
 
 /// Every benchmark. A new one is a row here.
-const BENCHMARKS: &[&[Benchmark]] = &[loops::BENCHMARKS];
+const BENCHMARKS: &[&[Benchmark]] = &[loops::BENCHMARKS, compile::BENCHMARKS];
 
 /// Measures contenders side by side and prints the ratio to a peer.
 #[derive(Parser)]

@@ -8,10 +8,11 @@ use crate::kernels::Kernels;
 use crate::project::Project;
 use crate::provider::Provider;
 use crate::session::{Session, Stop};
-use crate::targets::Interpreter;
+use crate::targets::{self, COMMON_FEATURES, Interpreter};
 use magpie_diag::Code;
 use magpie_mpir::FnId;
 use magpie_rt::gpu::{BlobProvider, DeviceChoice, DriverKind, Runtime};
+use magpie_types::kernel::{GpuBackend, KernelBlob};
 use std::sync::Arc;
 
 /// A program that is ready to run.
@@ -77,6 +78,31 @@ pub fn load_kernels(session: &mut Session) -> Result<LoadedKernels, Stop> {
     Ok(loaded)
 }
 
+/// Compiles every kernel of the session's program that may exist for a back end, without a cache;
+/// gives them with their names.
+///
+/// # Errors
+/// The program is refused.
+pub fn compile_kernels(
+    session: &mut Session,
+    backend: GpuBackend,
+) -> Result<Vec<(String, KernelBlob)>, Stop> {
+    let project = Project::find(session)?;
+    let program = frontend::load(session, &project)?;
+    let kernels = Kernels::prepare(session, &program)?;
+    let cache = Cache::none(session.log());
+    let mut blobs = Vec::new();
+    if let Some(kernels) = &kernels {
+        for &id in kernels.ids.iter().filter(|&&id| kernels.may_exist_for(id, backend)) {
+            match targets::compile(kernels, id, backend, COMMON_FEATURES, &cache) {
+                Ok(blob) => blobs.extend(blob.map(|blob| (kernels.name(id).to_string(), blob))),
+                Err(errors) => session.report_all(errors),
+            }
+        }
+    }
+    session.stop_on_errors().map(|()| blobs)
+}
+
 /// Configures the runtime of the process and registers kernels with it.
 fn install(
     session: &mut Session,
@@ -91,12 +117,8 @@ fn install(
     runtime.set_executor(Arc::new(Interpreter { kernels: kernels.clone() }));
     let Some(kernels) = kernels else { return Ok(()) };
     let cache = Cache::new(&session.options, session.log());
-    let provider: Arc<dyn BlobProvider> = Arc::new(Provider::new(
-        Arc::clone(&kernels),
-        cache,
-        session.log(),
-        config.announces_cpu,
-    ));
+    let provider: Arc<dyn BlobProvider> =
+        Arc::new(Provider::new(Arc::clone(&kernels), cache, session.log(), config.announces_cpu));
     for &id in &kernels.ids {
         let provider = Some(Arc::clone(&provider));
         runtime.register_kernel(kernels.hash(id), kernels.name(id), Vec::new(), provider);

@@ -252,6 +252,13 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         let [_, ty, tz] = self.counters.thread;
         let zero = self.b.ins().iconst(types::I32, 0);
         let region = &self.plan.regions[self.region.0 as usize];
+        if region.runs_once {
+            let behind = self.b.create_block();
+            self.leave = behind;
+            self.region_body();
+            self.b.switch_to_block(behind);
+            return;
+        }
         let vary = Vary::new(self.f, region, self.carried);
         let guard = Guard::find(self.f, &self.module.types, self.plan, region, self.carried, &vary);
         let in_lanes = vary::is_eligible(self.f, self.plan, region, &vary, &guard);

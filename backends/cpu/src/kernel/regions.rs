@@ -11,7 +11,7 @@
 
 use magpie_mpir::analysis::Cfg;
 use magpie_mpir::analysis::Uniformity;
-use magpie_mpir::{Block, MpirFn, Op, Terminator};
+use magpie_mpir::{Block, Memory, MpirFn, Op, Terminator};
 
 /// A region of a [`RegionPlan`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct Region {
     pub(crate) exits: Vec<RegionId>,
     /// Whether an invocation can end here.
     pub(crate) returns: bool,
+    /// Whether it does the same for every invocation and nothing else, so that once is enough.
+    pub(crate) runs_once: bool,
 }
 
 /// The regions of a kernel. Region 0 starts at the entry.
@@ -83,13 +85,31 @@ pub(crate) fn split_at_barriers(f: &mut MpirFn) -> Vec<Block> {
 /// Finds the regions of a kernel whose barriers were split off; `behind` are the blocks that must
 /// start a region.
 pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]) -> RegionPlan {
-    let leaders = leaders(f, cfg, behind);
+    let mut leaders = leaders(f, cfg, behind);
+    // A decision for the whole workgroup, such as that of a loop with barriers whether to go on, is
+    // a region of its own: it runs once, and what it decides about can run in lanes.
+    let decides = |&b: &Block| {
+        let is_entry = cfg.rpo().first() == Some(&b);
+        !is_entry && leaders[b.index()] == Some(b) && is_same_for_all(f, uniform, b)
+    };
+    let deciding: Vec<Block> = cfg.rpo().iter().copied().filter(decides).collect();
+    if !deciding.is_empty() {
+        let mut starts = behind.to_vec();
+        starts.extend(deciding.iter().flat_map(|&b| f.successors(b)));
+        leaders = self::leaders(f, cfg, &starts);
+    }
     let mut region_of = vec![None; f.blocks.len()];
     let mut regions: Vec<Region> = Vec::new();
     for &b in cfg.rpo() {
         let leader = leaders[b.index()].unwrap_or(b);
         let id = if leader == b {
-            regions.push(Region { leader, blocks: Vec::new(), exits: Vec::new(), returns: false });
+            regions.push(Region {
+                leader,
+                blocks: Vec::new(),
+                exits: Vec::new(),
+                returns: false,
+                runs_once: false,
+            });
             RegionId(regions.len() as u32 - 1)
         } else {
             // The leader dominates the block, so it came first.
@@ -112,7 +132,30 @@ pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]
         }
     }
     plan.per_invocation = (0..plan.regions.len()).any(|r| may_diverge(f, uniform, &plan, r));
+    if !plan.per_invocation {
+        for region in &mut plan.regions {
+            region.runs_once = matches!(region.blocks[..], [b] if is_same_for_all(f, uniform, b));
+        }
+    }
     plan
+}
+
+/// Whether a block computes, decides and hands on the same for every invocation, and has no effect.
+fn is_same_for_all(f: &MpirFn, uniform: &Uniformity, b: Block) -> bool {
+    let block = f.block(b);
+    let hands_on_the_same = f
+        .successors(b)
+        .into_iter()
+        .all(|s| f.phis(s).all(|phi| f.phi_value(phi, b).is_none_or(|v| uniform.is_uniform(v))));
+    hands_on_the_same
+        && block.insts.iter().all(|&i| {
+            let inst = f.inst(i);
+            inst.op.is_removable()
+                && !inst.op.info().convergent
+                && matches!(inst.op.info().memory, Memory::None)
+                && inst.result().is_none_or(|v| uniform.is_uniform(v))
+        })
+        && block.term.operand().is_none_or(|v| uniform.is_uniform(v))
 }
 
 /// The leader of every reachable block: the only region its predecessors are in, or itself.

@@ -117,18 +117,20 @@ impl Emitter<'_, '_, '_> {
         self.b.def_var(tx, zero32);
         self.forget_values();
         for &part in parts {
-            let (index, bound, below) = match part {
+            let (index, bound, below, past) = match part {
                 Part::Same(cond) => {
                     let cond = self.evaluate(cond);
                     to = self.b.ins().select(cond, to, zero);
                     continue;
                 }
-                Part::Below { index, bound } => (index, bound, true),
-                Part::AtLeast { index, bound } => (index, bound, false),
+                Part::Below { index, bound } => (index, bound, true, 0),
+                Part::AtMost { index, bound } => (index, bound, true, 1),
+                Part::AtLeast { index, bound } => (index, bound, false, 0),
             };
             let (index, bound) = (self.evaluate(index), self.evaluate(bound));
             let index = self.b.ins().uextend(types::I64, index);
             let bound = self.b.ins().uextend(types::I64, bound);
+            let bound = if past == 0 { bound } else { self.b.ins().iadd_imm_s(bound, past) };
             // Without wrapping, invocation x has index `index + x`.
             let last = self.b.ins().iadd(index, all);
             let space = self.b.ins().iconst(types::I64, 1 << 32);

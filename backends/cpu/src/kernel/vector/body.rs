@@ -197,6 +197,9 @@ impl<'v> Vector<'v> {
     fn inst(&mut self, e: &mut Emitter, i: Inst) -> Option<Lanes> {
         let f = e.f;
         let data = f.inst(i);
+        if let Some(chosen) = data.result().and_then(|v| self.guard.choice(v)) {
+            return Some(self.value(e, chosen));
+        }
         match data.op {
             Op::GpuThreadId | Op::GpuGlobalId if data.dim() == 0 => {
                 // The counter stands at the first lane.

@@ -3,17 +3,21 @@
 //! A guard at the start of a region, such as `x < n`, lets the invocations outside run nothing but
 //! the way to the end of the region: they need not run at all. A branch inside, such as the test
 //! whether a pixel lies off the border, parts the row: neighbours that take the same side run in
-//! lanes, the others one by one. The bounds are exact for indices that do not wrap; the check of
-//! that is part of the emitted code.
+//! lanes, the others one by one. So does a choice between indices, such as that of the nearest pixel
+//! in the image: neighbours that choose the one that grows with x load their elements at once. The
+//! bounds are exact for indices that do not wrap; the check of that is part of the emitted code.
 
 use super::super::carried::{Carried, Carry};
 use super::super::regions::{Region, RegionPlan};
 use super::vary::Vary;
 use magpie_mpir::{Block, Inst, MpirFn, Op, Terminator, Value, ValueDef};
 use magpie_types::PrimType;
+use rustc_hash::FxHashMap;
 
-/// The most conditions that are looked at.
+/// The most conditions at the start of a region that are looked at.
 const MAX_PARTS: usize = 8;
+/// The most conditions that part a row. Each is evaluated once a row.
+const MAX_LANE_PARTS: usize = 24;
 /// The deepest expression that is evaluated ahead of the loop.
 const MAX_DEPTH: u32 = 12;
 
@@ -26,6 +30,8 @@ pub(crate) enum Part {
     Below { index: Value, bound: Value },
     /// `index >= bound`.
     AtLeast { index: Value, bound: Value },
+    /// `index <= bound`.
+    AtMost { index: Value, bound: Value },
 }
 
 /// The branches of a region that bounds replace.
@@ -37,6 +43,8 @@ pub(crate) struct Guard {
     pub(crate) lanes: Vec<Part>,
     /// Blocks that end in such a branch, with the side that meets it.
     blocks: Vec<(Block, Block)>,
+    /// Choices of an index, with the one that invocations in lanes make.
+    choices: FxHashMap<Value, Value>,
 }
 
 impl Guard {
@@ -50,7 +58,21 @@ impl Guard {
         self.blocks.iter().find(|(g, _)| *g == b).map(|&(_, to)| to)
     }
 
-    /// Finds the branches of a region that depend on x and can be bounds.
+    /// What the result of a choice is for invocations in lanes.
+    pub(crate) fn choice(&self, result: Value) -> Option<Value> {
+        self.choices.get(&result).copied()
+    }
+
+    /// Adds parts that invocations in lanes meet. False when there are too many.
+    fn add_lane_parts(&mut self, parts: Vec<Part>) -> bool {
+        let fits = self.lanes.len() + parts.len() <= MAX_LANE_PARTS;
+        if fits {
+            self.lanes.extend(parts);
+        }
+        fits
+    }
+
+    /// Finds the branches and choices of a region that depend on x and can be bounds.
     pub(crate) fn find(
         f: &MpirFn,
         types: &magpie_types::TypeCtx,
@@ -69,6 +91,7 @@ impl Guard {
             finder.find_start(region, &mut guard);
         }
         finder.find_inside(region, &mut guard);
+        finder.find_choices(region, &mut guard);
         guard
     }
 }
@@ -121,28 +144,78 @@ impl Finder<'_> {
             if !self.vary.get(cond) || guard.holds(b) {
                 continue;
             }
-            let mut parts = Vec::new();
-            let mut active = then;
-            if !self.parts(cond, false, &mut parts) || self.is_narrow(&parts) {
-                parts.clear();
-                active = else_;
-                if !self.parts(cond, true, &mut parts) {
-                    continue;
-                }
+            let Some((parts, holds)) = self.usual_side(cond) else { continue };
+            if guard.add_lane_parts(parts) {
+                guard.blocks.push((b, if holds { then } else { else_ }));
             }
-            if guard.lanes.len() + parts.len() <= MAX_PARTS {
-                guard.lanes.extend(parts);
-                guard.blocks.push((b, active));
+        }
+    }
+
+    /// The parts of the side of a condition that most invocations are on, and whether the condition
+    /// holds there.
+    fn usual_side(&self, cond: Value) -> Option<(Vec<Part>, bool)> {
+        let mut parts = Vec::new();
+        if self.parts(cond, false, &mut parts) && !self.is_narrow(&parts) {
+            return Some((parts, true));
+        }
+        parts.clear();
+        self.parts(cond, true, &mut parts).then_some((parts, false))
+    }
+
+    /// Choices between an index that grows with x and another number.
+    fn find_choices(&self, region: &Region, guard: &mut Guard) {
+        for &i in region.blocks.iter().flat_map(|&b| &self.f.block(b).insts) {
+            let Some(result) = self.f.inst(i).result().filter(|&v| self.vary.get(v)) else {
+                continue;
+            };
+            let Some((parts, chosen)) = self.usual_choice(i, guard) else { continue };
+            if guard.add_lane_parts(parts) {
+                guard.choices.insert(result, chosen);
             }
+        }
+    }
+
+    /// The index that a choice usually makes, and where it does.
+    fn usual_choice(&self, i: Inst, guard: &Guard) -> Option<(Vec<Part>, Value)> {
+        let resolved = |v: Value| guard.choice(v).unwrap_or(v);
+        match (self.f.inst(i).op, self.f.args(i)) {
+            (Op::Select, &[cond, x, y]) => {
+                let (parts, holds) = self.usual_side(cond)?;
+                let chosen = resolved(if holds { x } else { y });
+                self.is_index(chosen).then_some((parts, chosen))
+            }
+            (op @ (Op::IUmin | Op::IUmax), &[x, y]) => {
+                let (x, y) = (resolved(x), resolved(y));
+                let (index, bound) = if self.is_index(x) { (x, y) } else { (y, x) };
+                let can_be_bound = self.is_index(index)
+                    && !self.vary.get(bound)
+                    && self.is_simple(index, MAX_DEPTH)
+                    && self.is_simple(bound, MAX_DEPTH);
+                let part = match op {
+                    Op::IUmin => Part::AtMost { index, bound },
+                    _ => Part::AtLeast { index, bound },
+                };
+                can_be_bound.then(|| (vec![part], index))
+            }
+            _ => None,
         }
     }
 
     /// Whether hardly any invocation meets the parts: the other side is the usual one.
     fn is_narrow(&self, parts: &[Part]) -> bool {
-        parts.iter().any(|p| match *p {
-            Part::Below { bound, .. } => self.f.as_bits(bound).is_some_and(|n| n < 8),
-            Part::Same(_) | Part::AtLeast { .. } => false,
-        })
+        let is_single = parts.windows(2).any(|pair| match *pair {
+            [Part::AtLeast { index, bound }, Part::AtMost { index: i, bound: b }] => {
+                (index, bound) == (i, b)
+            }
+            _ => false,
+        });
+        is_single
+            || parts.iter().any(|p| match *p {
+                Part::Below { bound, .. } | Part::AtMost { bound, .. } => {
+                    self.f.as_bits(bound).is_some_and(|n| n < 8)
+                }
+                Part::Same(_) | Part::AtLeast { .. } => false,
+            })
     }
 
     /// Whether executing a block changes nothing that others can see.
@@ -193,7 +266,7 @@ impl Finder<'_> {
             Op::IAnd if !negated => {
                 return self.parts(args[0], false, out) && self.parts(args[1], false, out);
             }
-            Op::IcmpUlt | Op::IcmpUgt | Op::IcmpUle | Op::IcmpUge => {}
+            Op::IcmpUlt | Op::IcmpUgt | Op::IcmpUle | Op::IcmpUge | Op::IcmpEq => {}
             _ => {
                 out.push(Part::Same(cond));
                 return !negated && !self.vary.get(cond);
@@ -208,13 +281,22 @@ impl Finder<'_> {
             (_, true) if !self.vary.get(args[0]) => (args[1], args[0], true),
             _ => return false,
         };
-        // As `index < bound` or `index >= bound`.
-        let below = match (op, swapped) {
-            (Op::IcmpUlt, false) | (Op::IcmpUgt, true) => !negated,
-            (Op::IcmpUge, false) | (Op::IcmpUle, true) => negated,
+        let (below, at_least) = (Part::Below { index, bound }, Part::AtLeast { index, bound });
+        let at_most = Part::AtMost { index, bound };
+        let part = match (op, swapped, negated) {
+            (Op::IcmpUlt, false, false) | (Op::IcmpUgt, true, false) => below,
+            (Op::IcmpUlt, false, true) | (Op::IcmpUgt, true, true) => at_least,
+            (Op::IcmpUge, false, false) | (Op::IcmpUle, true, false) => at_least,
+            (Op::IcmpUge, false, true) | (Op::IcmpUle, true, true) => below,
+            (Op::IcmpUle, false, false) | (Op::IcmpUge, true, false) => at_most,
+            (Op::IcmpUgt, false, true) | (Op::IcmpUlt, true, true) => at_most,
+            (Op::IcmpEq, _, false) => {
+                out.push(at_least);
+                at_most
+            }
             _ => return false,
         };
-        out.push(if below { Part::Below { index, bound } } else { Part::AtLeast { index, bound } });
+        out.push(part);
         true
     }
 
