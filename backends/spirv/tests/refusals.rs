@@ -6,9 +6,10 @@ mod support;
 use magpie_diag::{Code, Diagnostic, FileId, SourceMap};
 use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_spirv::{SpirvEmitter, SpirvTarget, disassemble};
+use magpie_kernel_tests::bytes;
 use magpie_mpir::{FnId, Module, parse_with_own_places};
 use magpie_types::kernel::DeviceFeatures;
-use support::{bytes, validate, words};
+use support::{validate, words};
 
 fn module(text: &str) -> Module {
     parse_with_own_places(text, FileId(0)).unwrap()

@@ -4,7 +4,7 @@
 use crate::Subject;
 use magpie_gpu::compile::BodyCompiler;
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
-use magpie_mpir::testing::{GraphShape, RandomArgument, random_graph_kernel};
+use magpie_mpir::testing::{GraphShape, RandomArgument, RandomKernel, random_graph_kernel};
 use magpie_rt::gpu::LaunchSize;
 
 /// Compiles, checks, runs and compares the kernel of a seed.
@@ -14,7 +14,31 @@ pub fn check<C: BodyCompiler>(
     shape: GraphShape,
     nodes: usize,
 ) {
-    let kernel = random_graph_kernel(seed, shape, nodes);
+    check_kernel(subject, random_graph_kernel(seed, shape, nodes), seed, shape);
+}
+
+/// As [`check`], in workgroups of one invocation.
+pub fn check_alone<C: BodyCompiler>(
+    subject: &Subject<'_, C>,
+    seed: u64,
+    shape: GraphShape,
+    nodes: usize,
+) {
+    let mut kernel = random_graph_kernel(seed, shape, nodes);
+    let invocations = kernel.grid[0] * kernel.block[0];
+    (kernel.grid, kernel.block) = ([invocations, 1, 1], [1, 1, 1]);
+    if let Some(meta) = &mut kernel.module.fns[kernel.kernel.index()].gpu_meta {
+        meta.workgroup = kernel.block;
+    }
+    check_kernel(subject, kernel, seed, shape);
+}
+
+fn check_kernel<C: BodyCompiler>(
+    subject: &Subject<'_, C>,
+    kernel: RandomKernel,
+    seed: u64,
+    shape: GraphShape,
+) {
     let blob = subject.compiler.emit(&kernel.module, kernel.kernel);
     let blob = blob.unwrap_or_else(|errors| panic!("{errors:?}"));
     let what = format!("seed {seed}, {shape:?}");
