@@ -132,13 +132,13 @@ impl Wgsl {
             let end = members.get(n + 1).map_or(text.layout.block_size, |next| next.offset);
             let room = end.saturating_sub(member.offset);
             if room > member.bytes {
-                let _ = write!(out, "    @size({room}) {}: {},\n", member.name, member.ty);
+                let _ = writeln!(out, "    @size({room}) {}: {},", member.name, member.ty);
             } else {
-                let _ = write!(out, "    {}: {},\n", member.name, member.ty);
+                let _ = writeln!(out, "    {}: {},", member.name, member.ty);
             }
         }
         out.push_str("}\n");
-        let _ = write!(out, "@group(0) @binding({binding}) var<uniform> scalars: Scalars;\n");
+        let _ = writeln!(out, "@group(0) @binding({binding}) var<uniform> scalars: Scalars;");
         Ok(out)
     }
 
@@ -177,7 +177,7 @@ impl Wgsl {
             }
         };
         let name = text.next_name();
-        let _ = write!(text.prologue, "    let {name} = {value};\n");
+        let _ = writeln!(text.prologue, "    let {name} = {value};");
         Ok(name)
     }
 

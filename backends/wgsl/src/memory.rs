@@ -145,9 +145,9 @@ impl Wgsl {
         let object = self.object_of(text, elem, is_atomic, store)?;
         let element = self.element_type(text, elem, &object, Some(buffer.device_stride));
         let access = if buffer.writes { "read_write" } else { "read" };
-        let _ = write!(
+        let _ = writeln!(
             self.memory.declarations,
-            "@group(0) @binding({}) var<storage, {access}> {name}: array<{element}>;\n",
+            "@group(0) @binding({}) var<storage, {access}> {name}: array<{element}>;",
             buffer.binding
         );
         let object = Object { name: name.to_string(), length: buffer.index, ..object };
@@ -170,14 +170,14 @@ impl Wgsl {
         let name = text.take_name(self, &format!("{prefix}_{}", self.memory.arrays));
         match space {
             Space::Shared => {
-                let _ = write!(
+                let _ = writeln!(
                     self.memory.declarations,
-                    "var<workgroup> {name}: array<{element}, {length}>;\n"
+                    "var<workgroup> {name}: array<{element}, {length}>;"
                 );
             }
             Space::Private | Space::Buffer => {
                 // Zero, and in the entry block, which runs once.
-                let _ = write!(text.prologue, "    var {name}: array<{element}, {length}>;\n");
+                let _ = writeln!(text.prologue, "    var {name}: array<{element}, {length}>;");
                 self.memory.private_bytes += text.types.stride(elem) as u64 * length as u64;
                 if self.memory.private_bytes > MAX_PRIVATE_BYTES {
                     let message = format!(
@@ -247,7 +247,7 @@ impl Wgsl {
         }
         self.memory.structures += 1;
         let name = format!("Element{}", self.memory.structures);
-        let _ = write!(self.memory.declarations, "struct {name} {{\n");
+        let _ = writeln!(self.memory.declarations, "struct {name} {{");
         let places = text.types.leaves(elem);
         for (n, (leaf, place)) in object.leaves.iter().zip(&places).enumerate() {
             let size = leaf.value.prim.size() * leaf.value.lanes as u32;
@@ -255,7 +255,7 @@ impl Wgsl {
             let room = end.map_or(size, |end| end.saturating_sub(place.offset));
             let attribute = if room > size { format!("@size({room}) ") } else { String::new() };
             let ty = leaf.stored_type();
-            let _ = write!(self.memory.declarations, "    {attribute}m{n}: {ty},\n");
+            let _ = writeln!(self.memory.declarations, "    {attribute}m{n}: {ty},");
         }
         self.memory.declarations.push_str("}\n");
         name
@@ -320,7 +320,7 @@ impl Wgsl {
             self.memory.staged += 1;
             let name = text.take_name(self, &format!("uniform_{}", self.memory.staged));
             let ty = type_name(place.element.value);
-            let _ = write!(self.memory.declarations, "var<workgroup> {name}: {ty};\n");
+            let _ = writeln!(self.memory.declarations, "var<workgroup> {name}: {ty};");
             let index = self.interface.builtin(Builtin::LocalIndex);
             text.open::<Wgsl>(&format!("if ({index} == 0u) {{"))?;
             text.indent();
