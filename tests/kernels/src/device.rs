@@ -115,10 +115,12 @@ impl Gpu {
     }
 }
 
-fn widen(bytes: &[u8], size: usize) -> Vec<u8> {
+/// Elements of `size` bytes, each in a word of its own.
+pub fn widen(bytes: &[u8], size: usize) -> Vec<u8> {
     bytes.chunks(size).flat_map(|e| [e, &[0, 0, 0, 0][size..]].concat()).collect()
 }
 
-fn narrow(bytes: &[u8], size: usize) -> Vec<u8> {
+/// The elements of `size` bytes in words.
+pub fn narrow(bytes: &[u8], size: usize) -> Vec<u8> {
     bytes.chunks(4).flat_map(|word| &word[..size]).copied().collect()
 }

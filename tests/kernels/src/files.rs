@@ -32,6 +32,16 @@ pub struct KernelFile {
     plan: Plan,
 }
 
+/// What a kernel is launched with.
+pub struct Launched {
+    /// One a buffer parameter, in host layout.
+    pub buffers: Vec<Vec<u8>>,
+    /// The scalar block, without hidden lengths.
+    pub scalars: Vec<u8>,
+    /// Workgroups and invocations.
+    pub size: LaunchSize,
+}
+
 /// How a file wants to be run.
 struct Plan {
     grid: [u32; 3],
@@ -173,21 +183,38 @@ impl KernelFile {
         assert_eq!(bytes(&blob.code), bytes(&emit().code), "{what}: two runs differ");
 
         let Some(gpu) = subject.gpu else { return };
-        let plan = &self.plan;
-        let (mut buffers, arguments, scalars) = arguments(&module.types, &blob.layout, plan);
-        let mut expected = buffers.clone();
+        let Launched { mut buffers, scalars, size } = self.arguments(&blob.layout);
+        gpu.run(&blob, &mut buffers, &scalars, size);
+        self.compare(&what, &blob.layout, subject.subgroup_size(), &buffers);
+    }
+
+    /// What the kernel is launched with.
+    pub fn arguments(&self, layout: &KernelLayout) -> Launched {
+        let (buffers, _, scalars) = arguments(&self.module.types, layout, &self.plan);
+        let size = LaunchSize { grid: self.plan.grid, block: layout.workgroup };
+        Launched { buffers, scalars, size }
+    }
+
+    /// Panics when the buffers after a launch are not those of the interpreter.
+    pub fn compare(
+        &self,
+        what: &str,
+        layout: &KernelLayout,
+        subgroup_size: u32,
+        buffers: &[Vec<u8>],
+    ) {
+        let (mut expected, arguments, _) = arguments(&self.module.types, layout, &self.plan);
         let mut views: Vec<Buffer> = expected.iter_mut().map(|b| Buffer { bytes: b }).collect();
-        let mut launch = Launch::new(plan.grid, blob.layout.workgroup);
-        launch.subgroup_size = subject.subgroup_size();
+        let mut launch = Launch::new(self.plan.grid, layout.workgroup);
+        launch.subgroup_size = subgroup_size;
+        let (module, kernel) = (&self.module, FnId(0));
         let ran = run_kernel(module, kernel, launch, &arguments, &mut views, &mut |_| {});
         ran.expect("the interpreter runs it");
-
-        let size = LaunchSize { grid: plan.grid, block: blob.layout.workgroup };
-        gpu.run(&blob, &mut buffers, &scalars, size);
+        assert_eq!(buffers.len(), expected.len(), "{what}");
         for (n, (got, wanted)) in buffers.iter().zip(&expected).enumerate() {
-            if let Some(at) = (0..got.len()).find(|&at| got[at] != wanted[at]) {
-                let near = at & !7..(at + 8).min(got.len()) & !7;
-                let (got, wanted) = (&got[near.clone()], &wanted[near]);
+            if let Some(at) = (0..wanted.len()).find(|&at| got.get(at) != wanted.get(at)) {
+                let near = at & !7..(at + 8).min(wanted.len()) & !7;
+                let (got, wanted) = (got.get(near.clone()), &wanted[near]);
                 panic!("{what}: buffer {n} at byte {at}: {got:02x?} instead of {wanted:02x?}");
             }
         }

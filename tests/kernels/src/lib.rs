@@ -11,7 +11,7 @@ pub mod ops;
 pub mod random;
 mod tool;
 
-pub use device::{Gpu, Translate};
+pub use device::{Gpu, Translate, narrow, widen};
 pub use tool::{run_tool, skip};
 
 use magpie_gpu::compile::BodyCompiler;
