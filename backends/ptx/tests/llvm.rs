@@ -3,12 +3,16 @@
 
 mod support;
 
-use magpie_codegen_llvm::tool::Llvm;
+use magpie_codegen_llvm::tool::{Environment, Llvm, Target, ToolPaths};
+use magpie_diag::{Code, Diagnostic, FileId};
+use magpie_gpu::compile::BodyCompiler;
+use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget};
 use magpie_kernel_tests::files::{KernelFile, read_folder};
 use magpie_kernel_tests::ops::{check_all, within_ulps};
-use magpie_kernel_tests::{graphs, random};
+use magpie_kernel_tests::{bytes, graphs, random};
 use magpie_mpir::testing::{GraphShape, KernelConfig, has_exact_result};
-use support::{assembler, by_llvm, cuda, llvm, targets_of};
+use magpie_mpir::{FnId, parse_with_own_places};
+use support::{assembler, by_llvm, cuda, llvm, target, targets_of};
 
 const ARCHITECTURES: [u32; 3] = [70, 80, 90];
 
@@ -70,4 +74,82 @@ fn kernels_do_what_the_interpreter_does() {
         let nodes = |seed: u64| 4 + seed as usize % 24;
         (0..60).for_each(|seed| graphs::check(&subject, seed, GraphShape::Any, nodes(seed)));
     }
+}
+
+/// Arrays that are too large for static memory lie in one that the launch makes.
+#[test]
+fn large_shared_arrays_are_dynamic() {
+    let Some(llvm) = llvm() else { return };
+    let text = "gpu fn m.@k(%out: gpu.TBuffer<f32>) -> unit workgroup(64, 1, 1) {
+entry:
+  %i: u32 = gpu.thread_id dim=0
+  %a: shared_array<9000, f32> = gpu.shared
+  %b: shared_array<4000, f64> = gpu.shared
+  gpu.buffer_store %a, %i, f32 0x3f800000
+  gpu.buffer_store %b, %i, f64 0x3ff0000000000000
+  gpu.barrier
+  %j: u32 = i.xor %i, u32 1
+  %x: f32 = gpu.buffer_load %a, %j
+  %y: f64 = gpu.buffer_load %b, %j
+  %z: f32 = cast %y
+  %sum: f32 = f.add %x, %z
+  gpu.buffer_store %out, %i, %sum
+  ret
+}
+";
+    let target = PtxTarget { shared_limit: 100 << 10, codegen: Codegen::Llvm, ..target(90) };
+    let emitter = PtxEmitter { target, sources: None, llvm: Some(&llvm) };
+    let blob = emitter.emit(&parse_with_own_places(text, FileId(0)).unwrap(), FnId(0)).unwrap();
+    assert_eq!(blob.layout.shared_bytes, 36000 + 32000);
+    let ptx = String::from_utf8(bytes(&blob.code).to_vec()).unwrap();
+    assert!(ptx.contains(".extern .shared") && ptx.contains("36000"), "{ptx}");
+    assembler(90)("a large shared array", ptx.as_bytes());
+}
+
+const EMPTY: &str = "gpu fn m.@k() -> unit workgroup(64, 1, 1) {
+entry:
+  ret
+}
+";
+
+fn refused(codegen: Codegen, llvm: Option<&Llvm>) -> Diagnostic {
+    let target = PtxTarget { codegen, ..PtxTarget::DEFAULT };
+    let emitter = PtxEmitter { target, sources: None, llvm };
+    let module = parse_with_own_places(EMPTY, FileId(0)).unwrap();
+    let found = emitter.emit(&module, FnId(0)).unwrap_err();
+    let [d] = <[Diagnostic; 1]>::try_from(found).unwrap();
+    d
+}
+
+#[test]
+fn llvm_only_without_an_llvm_says_how_to_install_it() {
+    let d = refused(Codegen::Llvm, None);
+    assert_eq!(d.code, Code::MPG_CORE_1301);
+    assert!(d.help.as_ref().is_some_and(|h| h.contains("install")), "{d:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_llvm_that_fails_is_told_with_what_it_said() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let refused_by = |work: &str| {
+        let path = folder.path().join("llc");
+        // Renamed into place: a file that is still open for writing cannot be run.
+        let new = folder.path().join("new");
+        let about = "if [ \"$1\" = --version ]; then printf 'LLVM version 19.1.7\\n nvptx64 - x\\n'; \
+                     exit 0; fi";
+        std::fs::write(&new, format!("#!/bin/sh\n{about}\n{work}\n")).unwrap();
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::rename(&new, &path).unwrap();
+        let tools = ToolPaths { llc: Some(path), lld: None };
+        let llvm = Llvm::find(Target::Nvptx, &tools, &Environment::default()).unwrap();
+        refused(Codegen::Auto, Some(&llvm))
+    };
+    let d = refused_by("echo 'Cannot select' >&2; exit 1");
+    assert_eq!(d.code, Code::MPG_PTX_2002);
+    assert!(d.notes[0].contains("Cannot select"), "{d:?}");
+    assert!(d.help.as_ref().is_some_and(|h| h.contains("direct")), "{d:?}");
+    let d = refused_by("cat >/dev/null; echo Hello");
+    assert!(d.message.contains("no PTX with an entry `k`"), "{d:?}");
 }

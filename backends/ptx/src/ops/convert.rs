@@ -71,7 +71,7 @@ impl Emitter<'_> {
         }
         let (mut a, d) = (self.first_reg(i)?, self.result(i)?);
         if from.bit_width() == 16 {
-            a = self.to_f32(from, a.into());
+            a = self.widen(from, a.into());
         }
         let sign = if to.is_signed() { 's' } else { 'u' };
         let float = if from == PrimType::F64 { "f64" } else { "f32" };
@@ -92,21 +92,21 @@ impl Emitter<'_> {
         match (from, to) {
             (PrimType::F32, PrimType::F64) => ptx!(self, "cvt.f64.f32 {d}, {a}"),
             (PrimType::F64, PrimType::F32) => ptx!(self, "cvt.rn.f32.f64 {d}, {a}"),
-            (PrimType::F32, _) => self.from_f32(to, a, d),
+            (PrimType::F32, _) => self.narrow(to, a, d),
             (PrimType::F64, PrimType::F16) => ptx!(self, "cvt.rn.f16.f64 {d}, {a}"),
             (PrimType::F64, _) => ptx!(self, "cvt.rn.bf16.f64 {d}, {a}"),
             // Exact in f32.
             (_, PrimType::F64) => {
-                let single = self.to_f32(from, a.into());
+                let single = self.widen(from, a.into());
                 ptx!(self, "cvt.f64.f32 {d}, {single}");
             }
             (_, PrimType::F32) => {
-                let single = self.to_f32(from, a.into());
+                let single = self.widen(from, a.into());
                 ptx!(self, "mov.f32 {d}, {single}");
             }
             (..) => {
-                let single = self.to_f32(from, a.into());
-                self.from_f32(to, single, d);
+                let single = self.widen(from, a.into());
+                self.narrow(to, single, d);
             }
         }
         Ok(())

@@ -130,14 +130,14 @@ impl Emitter<'_> {
         if p.bit_width() != 16 {
             return compute(self, operands, d);
         }
-        let wide = operands.map(|v| Operand::Reg(self.to_f32(p, v)));
+        let wide = operands.map(|v| Operand::Reg(self.widen(p, v)));
         let single = self.fresh(Class::F32);
         compute(self, wide, single);
-        self.from_f32(p, single, d);
+        self.narrow(p, single, d);
     }
 
     /// A 16-bit float as f32, exactly.
-    pub(super) fn to_f32(&mut self, p: PrimType, v: Operand) -> Reg {
+    pub(super) fn widen(&mut self, p: PrimType, v: Operand) -> Reg {
         let d = self.fresh(Class::F32);
         match p {
             PrimType::Bf16 => ptx!(self, "cvt.f32.bf16 {d}, {v}"),
@@ -147,7 +147,7 @@ impl Emitter<'_> {
     }
 
     /// Rounds an f32 to a 16-bit float.
-    pub(super) fn from_f32(&mut self, p: PrimType, v: Reg, d: Reg) {
+    pub(super) fn narrow(&mut self, p: PrimType, v: Reg, d: Reg) {
         match p {
             PrimType::Bf16 => ptx!(self, "cvt.rn.bf16.f32 {d}, {v}"),
             _ => ptx!(self, "cvt.rn.f16.f32 {d}, {v}"),

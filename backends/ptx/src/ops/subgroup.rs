@@ -184,10 +184,10 @@ impl Combine {
         let (instruction, d) = (&self.instruction, e.fresh(a.class));
         if a.class == Class::B16 {
             // The sum of two, rounded to f32, rounds to the right one.
-            let [x, y] = [a, b].map(|v| e.to_f32(self.prim, v.into()));
+            let [x, y] = [a, b].map(|v| e.widen(self.prim, v.into()));
             let single = e.fresh(Class::F32);
             ptx!(e, "{instruction} {single}, {x}, {y}");
-            e.from_f32(self.prim, single, d);
+            e.narrow(self.prim, single, d);
         } else {
             ptx!(e, "{instruction} {d}, {a}, {b}");
         }

@@ -173,7 +173,7 @@ impl Loaded {
             // user of a device asks for.
             match unsafe { Library::new(&path) } {
                 Ok(library) => return Ok(Loaded { vendor, path, library }),
-                Err(why) if reason.is_empty() => reason = format!("{path}: {}", describe(&why)),
+                Err(why) if reason.is_empty() => reason = describe(&path, &why),
                 Err(_) => {}
             }
         }
@@ -243,10 +243,11 @@ impl Loaded {
     }
 }
 
-/// The loader's reason without what the caller says already.
-fn describe(error: &libloading::Error) -> String {
+/// The loader's reason, which names the file.
+fn describe(path: &str, error: &libloading::Error) -> String {
     let text = error.to_string();
-    text.lines().next().unwrap_or_default().to_string()
+    let line = text.lines().next().unwrap_or_default();
+    if line.contains(path) { line.to_string() } else { format!("{path}: {line}") }
 }
 
 impl Api {

@@ -160,7 +160,7 @@ impl StreamDevice {
     ) -> GpuResult<StreamDevice> {
         let core = Core::open(api, adapter)?;
         Ok(StreamDevice(Arc::new(Inner {
-            queue: Mutex::default(),
+            queue: Mutex::new(Queue::new()),
             allocator: Mutex::new(Allocator::new(&core, options.own_pool)),
             readback: Mutex::new(None),
             cubins: Cubins::new(options.cache_folder.as_deref(), adapter, api.version),

@@ -34,7 +34,6 @@ struct Meeting {
     host_ns: u64,
 }
 
-#[derive(Default)]
 pub(super) struct Queue {
     newest: u64,
     completed: u64,
@@ -58,6 +57,21 @@ pub(super) struct Target {
 }
 
 impl Queue {
+    pub(super) fn new() -> Queue {
+        Queue {
+            newest: 0,
+            completed: 0,
+            // Launches allocate nothing.
+            recorded: VecDeque::with_capacity(EVENTS),
+            idle: Vec::with_capacity(EVENTS),
+            idle_clocks: Vec::new(),
+            measured: Vec::new(),
+            timings: Vec::new(),
+            meeting: None,
+            upload: None,
+        }
+    }
+
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }

@@ -1,4 +1,4 @@
-//! The library of `fake_driver.rs`: compiled once, loaded once for each test.
+//! The library of the folder `fake_driver`: compiled once, loaded once for each test.
 
 use crate::gpu::tests::library::library;
 use libloading::Library;
@@ -7,7 +7,12 @@ use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-const SOURCE: &str = include_str!("fake_driver.rs");
+/// One crate in three parts.
+const SOURCE: &str = concat!(
+    include_str!("fake_driver/state.rs"),
+    include_str!("fake_driver/interface.rs"),
+    include_str!("fake_driver/modules.rs"),
+);
 
 /// A copy of the library, which has its own state.
 pub(super) struct Fake {

@@ -1,5 +1,5 @@
 //! The driver over a library of our own that is no device: it runs work on the host as late as a
-//! device may, checks every call, and fails those it is told to (`fake_driver.rs`).
+//! device may, checks every call, and fails those it is told to (`fake_driver`).
 
 mod cache;
 mod cuda;
