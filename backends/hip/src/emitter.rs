@@ -48,8 +48,15 @@ impl HipEmitter<'_> {
             let d = Diagnostic::new(Code::MPG_HIP_2001, kernel.span, message);
             return Err(vec![d.with_help("make its shared arrays smaller")]);
         }
-        let llvm = self.llvm.version().major;
-        write_kernel(kernel, types, layout, self.target.flavor(), llvm)
+        let (version, first) = (self.llvm.version(), self.target.first_llvm());
+        if version.major < first {
+            let (name, path) = (self.target.processor(), self.llvm.path().display());
+            let message = format!("LLVM {version} (`{path}`) does not know {name}");
+            let d = Diagnostic::new(Code::MPG_HIP_2002, kernel.span, message);
+            let help = format!("install LLVM {first} or newer, or name one under [gpu.tools]");
+            return Err(vec![d.with_help(help)]);
+        }
+        write_kernel(kernel, types, layout, self.target.flavor(), version.major)
     }
 }
 

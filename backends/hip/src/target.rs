@@ -1,18 +1,37 @@
 //! [`HipTarget`]: what a kernel is compiled for.
 
-use magpie_codegen_llvm::Flavor;
+use magpie_codegen_llvm::{Flavor, MIN_LLVM};
 use magpie_types::kernel::GpuBackend;
 
 /// An AMD GPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HipTarget {
-    /// The processor, as `gfx1030`; what follows a colon in HIP's names (`gfx90a:xnack-`) are its
+    /// The processor, as `gfx1030`; what follows colons in HIP's names (`gfx90a:xnack-`) are its
     /// settings.
     arch: String,
 }
 
 /// The processor when no device is known (GPU specification, section 7.4).
 const DEFAULT_ARCH: &str = "gfx1030";
+
+/// Processors that kernels can be made for, by the first LLVM that knows them. Those of the oldest
+/// LLVM that is used are one group.
+const PROCESSORS: [(u32, &[&str]); 7] = [
+    (
+        MIN_LLVM,
+        &[
+            "gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx909", "gfx90a", "gfx90c",
+            "gfx940", "gfx1010", "gfx1011", "gfx1012", "gfx1013", "gfx1030", "gfx1031", "gfx1032",
+            "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx1100", "gfx1101", "gfx1102", "gfx1103",
+        ],
+    ),
+    (17, &["gfx941", "gfx942", "gfx1150", "gfx1151"]),
+    (18, &["gfx1200", "gfx1201"]),
+    (19, &["gfx1152"]),
+    (20, &["gfx950", "gfx1153"]),
+    (21, &["gfx1250"]),
+    (22, &["gfx1251"]),
+];
 
 impl Default for HipTarget {
     fn default() -> HipTarget {
@@ -21,22 +40,33 @@ impl Default for HipTarget {
 }
 
 impl HipTarget {
-    /// The target with a name: `gfx` and the generation, the revision and the stepping in
-    /// hexadecimal digits, then perhaps settings.
+    /// The target with a name, such as `gfx90a` or `gfx90a:sramecc+:xnack-`.
     ///
     /// # Errors
-    /// The name is no such thing.
+    /// The name is no processor that kernels can be made for.
     pub fn new(name: &str) -> Result<HipTarget, String> {
-        let arch = name.split(':').next().unwrap_or_default();
-        let digits = arch.strip_prefix("gfx").unwrap_or_default();
-        let is_hex = digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        let known = (3..=5).contains(&digits.len()) && is_hex;
-        let settings = name[arch.len()..].split(':').skip(1);
-        let proper = |s: &str| matches!(s, "xnack+" | "xnack-" | "sramecc+" | "sramecc-");
-        match known && settings.clone().all(proper) {
-            true => Ok(HipTarget { arch: name.to_string() }),
-            false => Err(format!("`{name}` is no AMD GPU: names are like `{DEFAULT_ARCH}`")),
+        let mut parts = name.split(':');
+        let arch = parts.next().unwrap_or_default();
+        if !PROCESSORS.iter().any(|(_, names)| names.contains(&arch)) {
+            let known: Vec<&str> =
+                PROCESSORS.iter().flat_map(|(_, names)| *names).copied().collect();
+            let known = known.join(", ");
+            return Err(format!("`{arch}` is no AMD GPU that is known; those are {known}"));
         }
+        let settings = ["xnack+", "xnack-", "sramecc+", "sramecc-"];
+        match parts.find(|s| !settings.contains(s)) {
+            Some(s) => {
+                let settings = settings.join(", ");
+                Err(format!("`{s}` is no setting of an AMD GPU; those are {settings}"))
+            }
+            None => Ok(HipTarget { arch: name.to_string() }),
+        }
+    }
+
+    /// The first LLVM that knows the processor.
+    pub(crate) fn first_llvm(&self) -> u32 {
+        let of = |group: &&(u32, &[&str])| group.1.contains(&self.processor());
+        PROCESSORS.iter().find(of).map_or(MIN_LLVM, |group| group.0)
     }
 
     /// The name, as HIP has it.
@@ -86,8 +116,10 @@ mod tests {
         assert_eq!(of("gfx942").flavor(), Flavor::Amdgcn { wave64: true });
         assert_eq!(of("gfx1030").flavor(), Flavor::Amdgcn { wave64: false });
         assert_eq!(of("gfx1100").features(), "");
-        for bad in ["", "gfx", "sm_70", "gfx10z0", "gfx1030:fast", "gfx1030;rm"] {
-            assert!(HipTarget::new(bad).is_err(), "{bad}");
+        assert_eq!((of("gfx90a:xnack+").first_llvm(), of("gfx950").first_llvm()), (MIN_LLVM, 20));
+        for bad in ["", "gfx", "sm_70", "gfx803", "gfx1030:fast", "gfx1030:", "gfx1030;rm"] {
+            let e = HipTarget::new(bad).unwrap_err();
+            assert!(e.contains("those are"), "{bad}: {e}");
         }
     }
 }

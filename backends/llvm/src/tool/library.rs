@@ -204,6 +204,7 @@ impl Library {
             let said = (&raw const said).cast_mut().cast();
             (self.api.LLVMContextSetDiagnosticHandler)(context, collect, said);
         }
+        RUNNING.set(self.name());
         let code = self.compile_in(context, job);
         let errors = said.errors.borrow().join("\n");
         match code {
@@ -316,8 +317,12 @@ impl Library {
     }
 
     fn failed(&self, what: &str, said: &str) -> ToolError {
-        let message = format!("LLVM {} (`{}`) {what}", self.version, self.path.display());
-        ToolError::failed(message, said, FAILED_HELP)
+        ToolError::failed(format!("{} {what}", self.name()), said, FAILED_HELP)
+    }
+
+    /// Version and file, for messages.
+    fn name(&self) -> String {
+        format!("LLVM {} (`{}`)", self.version, self.path.display())
     }
 
     /// A message of LLVM, which is then freed.
@@ -365,11 +370,17 @@ extern "C" fn collect(info: Ref, said: *mut c_void) {
     }
 }
 
+thread_local! {
+    /// The library that this thread is in.
+    static RUNNING: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
 /// LLVM cannot go on, and ends the process when this returns: what remains is to say so.
 extern "C" fn report_fatal(reason: *const c_char) {
     // SAFETY: LLVM gives a text that ends in a zero.
     let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
-    eprintln!("error: LLVM failed inside this process: {reason}\nhelp: {FAILED_HELP}");
+    let library = RUNNING.with_borrow(String::clone);
+    eprintln!("error: {library} failed and ends this process: {reason}\nhelp: {FAILED_HELP}");
 }
 
 /// Files that may be libLLVM, the newest first; each once.
@@ -389,6 +400,6 @@ fn candidates(env: &Environment) -> Vec<PathBuf> {
         }
     }
     // Stable: among equals the order of the folders.
-    found.sort_by(|a, b| b.0.cmp(&a.0));
+    found.sort_by_key(|f| std::cmp::Reverse(f.0));
     found.into_iter().map(|(_, path)| path).collect()
 }

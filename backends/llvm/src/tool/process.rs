@@ -71,7 +71,7 @@ impl Tools {
     /// Optimises and generates code. Without an `opt` only what `llc` itself does is done.
     pub(super) fn compile(&self, job: &Job<'_>) -> Result<Vec<u8>, ToolError> {
         let arguments = [
-            format!("-mtriple={}", job.triple),
+            format!("-march={}", job.triple.split('-').next().unwrap_or_default()),
             format!("-mcpu={}", job.cpu),
             format!("-mattr={}", job.features),
             "-O3".to_string(),
