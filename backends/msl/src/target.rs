@@ -23,6 +23,15 @@ impl MslTarget {
     /// What every supported device has: the target when no device is known.
     pub const COMMON: MslTarget = MslTarget { version: MslVersion::V2_4 };
 
+    /// The target of a device, by what the runtime says of its architecture: `msl3.1`.
+    pub fn for_architecture(architecture: &str) -> MslTarget {
+        let version = match architecture {
+            "msl3.1" => MslVersion::V3_1,
+            _ => MslVersion::V2_4,
+        };
+        MslTarget { version }
+    }
+
     /// How parameters travel.
     pub fn layout_rules(&self) -> LayoutRules {
         LayoutRules {

@@ -46,6 +46,26 @@ fn sources_say_what_the_files_expect() {
     }
 }
 
+#[test]
+fn bf16_is_bfloat_where_the_language_has_it() {
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<bf16>) -> unit {
+entry:
+  %a: bf16 = gpu.buffer_load [unchecked] %x, u32 0
+  %b: bf16 = f.mul %a, %a
+  gpu.buffer_store [unchecked] %x, u32 0, %b
+  ret
+}
+";
+    let module = magpie_mpir::parse(text, magpie_diag::FileId(0)).unwrap();
+    for (architecture, native) in [("msl2.4", false), ("msl3.1", true), ("", false)] {
+        let target = MslTarget::for_architecture(architecture);
+        let blob = MslEmitter { target }.emit(&module, FnId(0)).unwrap();
+        let source = std::str::from_utf8(bytes(&blob.code)).unwrap();
+        assert_eq!(source.contains("as_type<ushort>(bfloat("), native, "{source}");
+        assert_eq!(source.contains("float(as_type<bfloat>("), native, "{source}");
+    }
+}
+
 /// A whole source.
 #[test]
 fn the_source_of_a_reduction() {

@@ -14,7 +14,7 @@ use magpie_gpu::compile::{BodyCompiler, CompiledBody};
 use magpie_gpu_msl::{MslEmitter, MslTarget};
 use magpie_kernel_tests::{Gpu, Subject, bytes, skip};
 use magpie_mpir::MpirFn;
-use magpie_rt::gpu::DriverKind;
+use magpie_rt::gpu::{DriverKind, LaunchSize};
 use magpie_types::TypeCtx;
 use magpie_types::kernel::{BlobCode, GpuBackend, HostKernel, KernelBlob, KernelLayout};
 use std::cell::RefCell;
@@ -65,14 +65,19 @@ impl BodyCompiler for Recorder {
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
         let body = self.emitter.compile_body(kernel, types, layout)?;
-        let mut sources = self.sources.borrow_mut();
-        if !sources.numbers.contains_key(&body.code) {
-            let number = sources.wrapped.len();
-            let source = std::str::from_utf8(&body.code).unwrap();
-            sources.wrapped.push(wrapper::wrap(number, source, layout));
-            sources.numbers.insert(body.code.clone(), number);
-        }
+        self.sources.borrow_mut().add(&body.code, layout);
         Ok(body)
+    }
+}
+
+impl Sources {
+    fn add(&mut self, code: &[u8], layout: &KernelLayout) {
+        if !self.numbers.contains_key(code) {
+            let number = self.wrapped.len();
+            let source = std::str::from_utf8(code).unwrap();
+            self.wrapped.push(wrapper::wrap(number, source, layout));
+            self.numbers.insert(code.to_vec(), number);
+        }
     }
 }
 
@@ -92,6 +97,21 @@ pub(crate) fn on_cpu(target: MslTarget, aliased: bool, checks: impl Fn(&Subject<
     subject.gpu = Some(&gpu);
     checks(&subject);
     library.check_faults();
+}
+
+/// Runs a source that somebody wrote, `blob`, in one workgroup; panics when it does not compile or
+/// does what is undefined. False when there is no compiler.
+pub(crate) fn run_source(blob: &KernelBlob, buffers: &mut [Vec<u8>], block: [u32; 3]) -> bool {
+    let mut sources = Sources::default();
+    sources.add(bytes(&blob.code), &blob.layout);
+    let Some(library) = Library::compile(sources, false) else { return false };
+    let library = Arc::new(library);
+    let translator = Arc::clone(&library);
+    let translate = Box::new(move |blob| translator.host_blob(blob));
+    let gpu = Gpu::translated(DriverKind::Cpu, SIMD_WIDTH, translate).unwrap();
+    gpu.run(blob, buffers, &[], LaunchSize { grid: [1; 3], block });
+    library.check_faults();
+    true
 }
 
 /// Compiled kernels.

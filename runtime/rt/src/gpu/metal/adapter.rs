@@ -86,7 +86,7 @@ impl Adapter {
             driver: DriverKind::Metal,
             driver_info: "Metal".to_string(),
             device_type,
-            architecture: String::new(),
+            architecture: language().to_string(),
             uuid: None,
             pci: None,
             features: features(&device),
@@ -105,6 +105,15 @@ impl Adapter {
             memory_total: device.recommendedMaxWorkingSetSize(),
         };
         Adapter { device, properties, unified_memory }
+    }
+}
+
+/// The newest version of the language that the system's compiler takes, of those that make a
+/// difference.
+fn language() -> &'static str {
+    match objc2::available!(macos = 14.0) {
+        true => "msl3.1",
+        false => "msl2.4",
     }
 }
 
