@@ -4,9 +4,10 @@ use magpie_diag::{Code, Diagnostic};
 use magpie_mpir::{Inst, MpirFn, Op};
 use magpie_types::kernel::GpuBackend;
 
-/// A refusal for each instruction that has no form on a target without prints, recursion and
-/// Metal's own operations.
+/// A refusal for each instruction that has no form on a target without prints, recursion and, unless
+/// it is Metal, Metal's own operations.
 pub fn refusals(f: &MpirFn, target: GpuBackend, code: Code) -> Vec<Diagnostic> {
+    let is_metal = target == GpuBackend::Msl;
     let target = target.name();
     let refuse = |&i: &Inst| {
         let inst = f.inst(i);
@@ -20,10 +21,12 @@ pub fn refusals(f: &MpirFn, target: GpuBackend, code: Code) -> Vec<Diagnostic> {
                 format!("of a recursive function is not available on {target}"),
                 "write the recursion as a loop",
             )
-        } else if matches!(
-            inst.op,
-            Op::GpuMetalSimdShuffle | Op::GpuMetalSimdSum | Op::GpuMetalSimdPrefixSum
-        ) {
+        } else if !is_metal
+            && matches!(
+                inst.op,
+                Op::GpuMetalSimdShuffle | Op::GpuMetalSimdSum | Op::GpuMetalSimdPrefixSum
+            )
+        {
             ("exists on msl only".to_string(), "use the `gpu.subgroup` operations")
         } else {
             return None;

@@ -65,7 +65,7 @@ pub fn legalize_float16(
 }
 
 /// Whether a type contains a scalar of the kind asked for.
-pub(super) fn mentions(types: &TypeCtx, ty: TypeId, is: &dyn Fn(PrimType) -> bool) -> bool {
+pub fn mentions(types: &TypeCtx, ty: TypeId, is: &dyn Fn(PrimType) -> bool) -> bool {
     use magpie_types::TypeKind;
     match types.kind(ty) {
         TypeKind::Prim(p) | TypeKind::Vec(p, _) => is(p),
