@@ -19,6 +19,8 @@ mod kernel;
 mod memory;
 #[cfg(target_os = "macos")]
 mod queue;
+#[cfg(all(test, target_os = "macos"))]
+mod tests;
 
 #[cfg(target_os = "macos")]
 pub(crate) use adapter::MetalDriver;
