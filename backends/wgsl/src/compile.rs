@@ -1,6 +1,7 @@
 //! From a kernel of the pipeline to a blob: legalisation, bounds checks, structure, emission.
 
 use crate::available;
+use crate::memory::shared_bytes;
 use crate::module::write_module;
 use crate::target::WgslTarget;
 use magpie_diag::{Code, Diagnostic};
@@ -29,6 +30,7 @@ impl BodyCompiler for WgslEmitter {
     fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout {
         let mut layout = compute_layout(kernel, types, &self.target.layout_rules());
         layout.entry = ENTRY.to_string();
+        layout.shared_bytes = shared_bytes(kernel, types);
         layout
     }
 

@@ -37,6 +37,36 @@ pub(crate) enum Function {
     Mix,
 }
 
+impl Function {
+    const ALL: [Function; 18] = [
+        Function::Exact,
+        Function::ExactAgain,
+        Function::IsNan,
+        Function::UnorderedEqual,
+        Function::UnorderedNotEqual,
+        Function::UnorderedLess,
+        Function::UnorderedLessEqual,
+        Function::OrderedNotEqual,
+        Function::Min,
+        Function::Max,
+        Function::Pow,
+        Function::Atan2,
+        Function::MulHighU,
+        Function::MulHighS,
+        Function::Dot,
+        Function::Cross,
+        Function::Reflect,
+        Function::Mix,
+    ];
+}
+
+/// Whether a word is the name of a function.
+pub(crate) fn is_function(word: &str) -> bool {
+    let shapes = [PrimType::F32, PrimType::F16].into_iter();
+    let mut shapes = shapes.flat_map(|prim| (1..=4).map(move |lanes| Shape { prim, lanes }));
+    shapes.any(|shape| Function::ALL.into_iter().any(|f| name(f, shape) == word))
+}
+
 /// The functions of a module in the order of their declaration.
 #[derive(Default)]
 pub(crate) struct Functions {

@@ -89,7 +89,7 @@ impl Wgsl {
                 if is_whole(shape) {
                     let name = match leaves.len() {
                         1 => names[n].clone(),
-                        _ => format!("{}_{k}", names[n]),
+                        _ => text.take_name(self, &format!("{}_{k}", names[n])),
                     };
                     self.interface.add(at, shape, name);
                 } else {
@@ -101,7 +101,8 @@ impl Wgsl {
         words.sort_unstable();
         words.dedup();
         for at in words {
-            self.interface.add(at, Shape::U32, format!("word_{at}"));
+            let name = text.take_name(self, &format!("word_{at}"));
+            self.interface.add(at, Shape::U32, name);
         }
         for hidden in &layout.hidden {
             let name = layout.params.iter().zip(names).find_map(|(param, name)| match param {
@@ -111,7 +112,8 @@ impl Wgsl {
             let Some(name) = name.filter(|_| hidden.size == 4) else {
                 return Err(text.broken("a hidden length of another form"));
             };
-            self.interface.add(hidden.offset, Shape::U32, format!("len_{name}"));
+            let name = text.take_name(self, &format!("len_{name}"));
+            self.interface.add(hidden.offset, Shape::U32, name);
         }
         self.interface.members.sort_by_key(|m| m.offset);
         Ok(())
@@ -160,21 +162,14 @@ impl Wgsl {
         };
         let (shape, at) = (text.shape_of_type(leaf.ty)?, offset + leaf.offset);
         if is_whole(shape) {
-            let members = &self.interface.members;
-            let member = members.iter().find(|m| m.offset == at && m.ty == type_name(shape));
-            return match member {
-                Some(member) => Ok(format!("scalars.{}", member.name)),
-                None => Err(text.broken("a scalar that the layout does not carry")),
-            };
+            return self.member(text, at, shape);
         }
         let size = shape.prim.size();
-        let part = |lane: u32| part(shape.of(shape.prim), at + lane * size);
+        let parts = (0..shape.lanes as u32).map(|lane| self.part(text, shape, at + lane * size));
+        let parts: Vec<String> = parts.collect::<Emit<_>>()?;
         let value = match shape.lanes {
-            1 => part(0),
-            lanes => {
-                let parts: Vec<String> = (0..lanes as u32).map(part).collect();
-                format!("{}({})", type_name(shape), parts.join(", "))
-            }
+            1 => parts.concat(),
+            _ => format!("{}({})", type_name(shape), parts.join(", ")),
         };
         let name = text.next_name();
         let _ = writeln!(text.prologue, "    let {name} = {value};");
@@ -183,28 +178,34 @@ impl Wgsl {
 
     /// The expression for the number of elements of a buffer.
     pub(crate) fn hidden_length(&self, text: &Text<'_>, buffer: u32) -> Emit<String> {
-        let hidden = text.layout.hidden.iter().find(|h| h.buffer == buffer);
-        let member =
-            hidden.and_then(|h| self.interface.members.iter().find(|m| m.offset == h.offset));
-        match member {
-            Some(member) => Ok(format!("scalars.{}", member.name)),
+        match text.layout.hidden.iter().find(|h| h.buffer == buffer) {
+            Some(hidden) => self.member(text, hidden.offset, Shape::U32),
             None => Err(text.broken("a buffer length that the layout does not carry")),
         }
     }
-}
 
-/// A scalar of 1 or 2 bytes out of the word it lies in.
-fn part(shape: Shape, at: u32) -> String {
-    let (word, shift) = (at & !3, at % 4 * 8);
-    let bits = match shift {
-        0 => format!("scalars.word_{word}"),
-        _ => format!("(scalars.word_{word} >> {shift}u)"),
-    };
-    match Scalar::of(shape.prim) {
-        Scalar::Bool => format!("({bits} & 0xffu) != 0u"),
-        Scalar::F16 => format!("f16(unpack2x16float({bits}).x)"),
-        // The upper bits mean nothing.
-        Scalar::I32 => format!("i32({bits})"),
-        Scalar::U32 | Scalar::F32 => bits,
+    /// A scalar of 1 or 2 bytes out of the word it lies in.
+    fn part(&self, text: &Text<'_>, shape: Shape, at: u32) -> Emit<String> {
+        let word = self.member(text, at & !3, Shape::U32)?;
+        let bits = match at % 4 * 8 {
+            0 => word,
+            shift => format!("({word} >> {shift}u)"),
+        };
+        Ok(match Scalar::of(shape.prim) {
+            Scalar::Bool => format!("({bits} & 0xffu) != 0u"),
+            Scalar::F16 => format!("f16(unpack2x16float({bits}).x)"),
+            // The upper bits mean nothing.
+            Scalar::I32 => format!("i32({bits})"),
+            Scalar::U32 | Scalar::F32 => bits,
+        })
+    }
+
+    /// The member at a byte offset of the block.
+    fn member(&self, text: &Text<'_>, at: u32, shape: Shape) -> Emit<String> {
+        let ty = type_name(shape);
+        match self.interface.members.iter().find(|m| m.offset == at && m.ty == ty) {
+            Some(member) => Ok(format!("scalars.{}", member.name)),
+            None => Err(text.broken("a scalar that the layout does not carry")),
+        }
     }
 }

@@ -1,8 +1,14 @@
 //! Words that no identifier of a kernel may be.
 
+use crate::functions::is_function;
+
 /// Whether a word means something to WGSL or to the code around the body of a kernel.
 pub(crate) fn is_reserved(word: &str) -> bool {
-    KEYWORDS.contains(&word) || TYPES.contains(&word) || USED.contains(&word)
+    KEYWORDS.contains(&word)
+        || TYPES.contains(&word)
+        || USED.contains(&word)
+        || is_function(word)
+        || word.starts_with("Element")
 }
 
 /// Keywords and reserved words of WGSL (sections 15.1 and 15.2) that source names can have.
@@ -203,8 +209,8 @@ const TYPES: &[&str] = &[
     "write",
 ];
 
-/// What the emitted code calls and declares: built-in functions, entry parameters, the scalar block,
-/// and functions of [`crate::functions`].
+/// What the emitted code calls and declares besides its own functions and structures: built-in
+/// functions, entry parameters, the scalar block.
 const USED: &[&str] = &[
     "abs",
     "acos",
@@ -281,6 +287,4 @@ const USED: &[&str] = &[
     "local_index",
     "subgroup_size",
     "subgroup_lane",
-    "exact",
-    "is_nan",
 ];

@@ -117,7 +117,9 @@ impl Wgsl {
     /// A float from its bits. Constant expressions may be neither infinite nor NaN.
     fn float_literal(&mut self, text: &mut Text<'_>, bits: u32) {
         let value = f32::from_bits(bits);
-        let _ = if !value.is_finite() {
+        let _ = if bits == 0 {
+            write!(text.out, "0f")
+        } else if !value.is_finite() {
             let zero = self.zero();
             write!(text.out, "bitcast<f32>(0x{bits:08x}u ^ {zero})")
         } else if value.is_normal() && bits >> 31 == 0 {

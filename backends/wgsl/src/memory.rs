@@ -5,9 +5,9 @@ use crate::interface::Builtin;
 use crate::language::Wgsl;
 use crate::types::{Scalar, type_name};
 use magpie_gpu::text::{Emit, Shape, Text};
-use magpie_mpir::{Flags, Inst, Memory as Effect, Op, Value};
+use magpie_mpir::{Flags, Inst, Memory as Effect, MpirFn, Op, Value};
 use magpie_types::kernel::{BufferParam, ParamLayout};
-use magpie_types::{PrimType, TypeId, TypeKind};
+use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
@@ -81,6 +81,24 @@ impl ElementLeaf {
             Stored::Atomic => "atomic<u32>",
         }
     }
+}
+
+/// Bytes of the shared arrays of a kernel: bools and small integers take words.
+pub(crate) fn shared_bytes(f: &MpirFn, types: &TypeCtx) -> u32 {
+    let mut total = 0u64;
+    for &i in f.blocks.iter().flat_map(|b| &b.insts) {
+        let TypeKind::SharedArray(elem, length) = types.kind(f.inst(i).ty) else { continue };
+        let leaves = types.leaves(elem);
+        let word = |p: PrimType| if p == PrimType::F16 { 2 } else { p.size().max(4) };
+        let sizes = leaves.iter().filter_map(|leaf| Shape::of_type(types, leaf.ty)).map(|shape| {
+            let lanes = if shape.lanes == 3 && leaves.len() == 1 { 4 } else { shape.lanes };
+            u64::from(word(shape.prim) * lanes as u32)
+        });
+        let size: u64 = sizes.sum();
+        total =
+            total.next_multiple_of(16) + size.max(u64::from(types.stride(elem))) * length as u64;
+    }
+    u32::try_from(total).unwrap_or(u32::MAX)
 }
 
 impl Wgsl {

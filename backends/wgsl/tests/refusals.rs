@@ -164,7 +164,7 @@ head:
 
 #[test]
 fn words_of_the_language_are_no_names() {
-    let text = "gpu fn m.@k(%loop: gpu.TBuffer<u32>, %global_id: gpu.TBuffer<u32>, %f32: u32, %_: u32, %v1: u32, %zero: f32) -> unit {
+    let text = "gpu fn m.@k(%loop: gpu.TBuffer<u32>, %global_id: gpu.TBuffer<u32>, %f32: u32, %_: u32, %v1: u32, %zero: f32, %exact: f32, %len_loop: u32, %word_0: u8, %Element1: f32) -> unit {
 entry:
   %i: u32 = gpu.global_id dim=0
   %a: u32 = gpu.buffer_load %loop, %i
@@ -173,7 +173,13 @@ entry:
   %d: u32 = i.mul %c, %v1
   %e: f32 = cast %d
   %s: f32 = f.add %zero, %e
-  %t: f32 = f.mul %s, %zero
+  %t0: f32 = f.mul %s, %zero
+  %t1: f32 = f.add %t0, %exact
+  %t2: f32 = f.min %t1, %Element1
+  %o: u32 = cast %word_0
+  %p: u32 = i.add %o, %len_loop
+  %q: f32 = cast %p
+  %t: f32 = f.add %t2, %q
   %u: f32 = f.sub %t, %e
   %w: u32 = bits.cast %u
   gpu.buffer_store %global_id, %i, %w

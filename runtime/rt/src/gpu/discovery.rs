@@ -66,13 +66,11 @@ impl Entry {
         &self.offers[0].properties
     }
 
+    /// Whether a device of a driver that this entry has no device of is this hardware.
     fn is_same_hardware(&self, other: &DeviceProperties) -> bool {
-        self.offers.iter().any(|offer| {
-            let mine = &offer.properties;
-            let same_uuid = mine.uuid.is_some() && mine.uuid == other.uuid;
-            let same_pci = mine.pci.is_some() && mine.pci == other.pci;
-            mine.driver != other.driver && (same_uuid || same_pci)
-        })
+        let mut mine = self.offers.iter().map(|offer| &offer.properties);
+        mine.clone().all(|mine| mine.driver != other.driver)
+            && mine.any(|mine| mine.is_same_hardware(other))
     }
 }
 

@@ -190,6 +190,18 @@ pub struct DeviceProperties {
 }
 
 impl DeviceProperties {
+    /// Whether another driver describes the same hardware: by its UUID, else by where it sits, and by
+    /// its name when WebGPU, which tells neither, is one of the two.
+    pub(crate) fn is_same_hardware(&self, other: &DeviceProperties) -> bool {
+        let is_webgpu = |p: &DeviceProperties| p.driver == DriverKind::WebGpu;
+        if is_webgpu(self) || is_webgpu(other) {
+            return self.name == other.name && self.device_type == other.device_type;
+        }
+        let same_uuid = self.uuid.is_some() && self.uuid == other.uuid;
+        let same_pci = self.pci.is_some() && self.pci == other.pci;
+        same_uuid || same_pci
+    }
+
     /// `NAME (driver)`: how messages call the device.
     pub fn label(&self) -> String {
         format!("{} ({})", self.name, self.driver.name())

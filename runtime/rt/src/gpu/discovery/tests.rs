@@ -146,7 +146,7 @@ impl Machine {
 }
 
 use DeviceType::{Discrete, Host, Integrated, Software};
-use DriverKind::{Cpu, Cuda, Interp, Vulkan};
+use DriverKind::{Cpu, Cuda, Interp, Vulkan, WebGpu};
 
 fn cpu() -> (DriverKind, Result<Vec<DeviceProperties>, &'static str>) {
     (Cpu, Ok(vec![properties(Cpu, "cores", Host)]))
@@ -211,6 +211,25 @@ fn hardware_under_two_drivers_is_one_device() {
     // Two equal cards of one driver are two devices.
     let twins = vec![(Vulkan, Ok(vec![same(1), same(1)]))];
     assert_eq!(Machine::new(GpuConfig::default(), twins).list.count(), 2);
+}
+
+#[test]
+fn webgpu_devices_are_known_by_their_names() {
+    let vulkan = |bus| {
+        let pci = Some(PciAddress { domain: 0, bus, device: 0, function: 0 });
+        DeviceProperties { pci, ..properties(Vulkan, "card", Discrete) }
+    };
+    let card = || properties(WebGpu, "card", Discrete);
+    let chip = || properties(WebGpu, "chip", Integrated);
+    let drivers = |webgpu| vec![(Vulkan, Ok(vec![vulkan(1), vulkan(2)])), (WebGpu, Ok(webgpu))];
+    let lists = |webgpu| -> Vec<Vec<DriverKind>> {
+        let mut machine = Machine::new(GpuConfig::default(), drivers(webgpu));
+        machine.list.summaries().into_iter().map(|d| d.drivers).collect()
+    };
+    // Equal cards are told apart by their number.
+    let both = vec![Vulkan, WebGpu];
+    assert_eq!(lists(vec![card(), card()]), [both.clone(), both.clone()]);
+    assert_eq!(lists(vec![card(), chip()]), [both, vec![Vulkan], vec![WebGpu]]);
 }
 
 #[test]
