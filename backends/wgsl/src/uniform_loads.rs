@@ -41,23 +41,18 @@ impl UniformLoads {
             }
             let ValueDef::Inst(i) = f.def(v) else { continue };
             let Some(&block) = block_of.get(&i) else { continue };
-            match f.inst(i).op {
-                Op::GpuBufferLoad | Op::GpuLeafLoad => {
-                    let from_written = f.args(i).first().is_some_and(|&object| is_written(object));
-                    if from_written
-                        && uniformity.is_uniform(v)
-                        && uniformity.is_uniform_block(block)
-                    {
-                        loads.insert(i);
-                    }
-                    work.extend(f.args(i).get(1));
+            let op = f.inst(i).op;
+            if matches!(op, Op::GpuBufferLoad | Op::GpuLeafLoad) {
+                let from_written = f.args(i).first().is_some_and(|&object| is_written(object));
+                let is_uniform = uniformity.is_uniform(v) && uniformity.is_uniform_block(block);
+                if from_written && is_uniform {
+                    loads.insert(i);
                 }
-                Op::Phi => {
-                    work.extend(f.args(i));
-                    work.extend(condition_of.get(&block));
-                }
-                _ => work.extend(f.args(i)),
             }
+            if op == Op::Phi {
+                work.extend(condition_of.get(&block));
+            }
+            work.extend(f.args(i));
         }
         UniformLoads { loads }
     }

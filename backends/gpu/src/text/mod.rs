@@ -402,17 +402,16 @@ impl<'a> Text<'a> {
             if let Some(v) = inst.result().filter(|_| !is_read) {
                 self.written[v.index()] = Written::Unread;
             }
-            match inst.op {
-                Op::Phi => {}
-                op if !is_read && op.info().memory == Memory::None => {
-                    // Memory that values name is declared even so.
-                    if matches!(op, Op::GpuShared) {
-                        language.statement(self, i)?;
-                    }
-                }
-                op if !is_read && op.info().memory == Memory::Read => {}
-                op if !op.is_pure() => language.statement(self, i)?,
-                _ => self.pure(language, plan, block, i)?,
+            let (op, memory) = (inst.op, inst.op.info().memory);
+            // Memory that a value names is declared even when nobody reads it.
+            let does_nothing =
+                !is_read && matches!(memory, Memory::None | Memory::Read) && op != Op::GpuShared;
+            if op == Op::Phi || does_nothing {
+                continue;
+            }
+            match op.is_pure() {
+                true => self.pure(language, plan, block, i)?,
+                false => language.statement(self, i)?,
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Templates: how most operations are written.
 
-use super::{Emit, Language, Shape, Text};
+use super::{Emit, Language, Text};
 use magpie_mpir::Inst;
 
 /// Whether an expression can be an operand of anything without parentheses: there is no space
@@ -76,11 +76,6 @@ impl Text<'_> {
         }
         self.out.push_str(rest);
         Ok(())
-    }
-
-    /// Writes the name of a type.
-    pub fn type_name(&mut self, language: &impl Language, shape: Shape) {
-        self.out.push_str(language.type_name(shape));
     }
 }
 
