@@ -36,6 +36,18 @@ pub struct LayoutRules {
     pub fixed_workgroup: bool,
 }
 
+impl LayoutRules {
+    /// Targets whose kernels are functions with parameters: every scalar is one, and the lengths of
+    /// buffers follow, 8 bytes each.
+    pub const ARGUMENTS: LayoutRules = LayoutRules {
+        scalars: ScalarRule::Arguments,
+        storage8: true,
+        storage16: true,
+        hidden_length: 8,
+        fixed_workgroup: false,
+    };
+}
+
 /// The largest alignment of a member of the scalar block, in bytes.
 const MAX_SCALAR_ALIGN: u32 = 16;
 

@@ -6,8 +6,9 @@ use magpie_codegen_llvm::tool::{Job, Linker, Llvm, Output};
 use magpie_codegen_llvm::write_kernel;
 use magpie_diag::{Code, Diagnostic};
 use magpie_gpu::available::refusals;
+use magpie_gpu::capability::Capability;
 use magpie_gpu::compile::{BodyCompiler, CompiledBody};
-use magpie_gpu::layout::compute_layout;
+use magpie_gpu::layout::{LayoutRules, compute_layout};
 use magpie_gpu::target::TargetLimits;
 use magpie_mpir::MpirFn;
 use magpie_types::TypeCtx;
@@ -48,6 +49,7 @@ impl HipEmitter<'_> {
             let d = Diagnostic::new(Code::MPG_HIP_2001, kernel.span, message);
             return Err(vec![d.with_help("make its shared arrays smaller")]);
         }
+        self.check_wavefront(kernel)?;
         let (version, first) = (self.llvm.version(), self.target.first_llvm());
         if version.major < first {
             let (name, path) = (self.target.processor(), self.llvm.path().display());
@@ -58,6 +60,19 @@ impl HipEmitter<'_> {
         }
         write_kernel(kernel, types, layout, self.target.flavor(), version.major)
     }
+
+    /// Refuses a kernel that counts on wavefronts of 64 lanes where they have 32.
+    fn check_wavefront(&self, kernel: &MpirFn) -> Result<(), Vec<Diagnostic>> {
+        let word = Capability::HipWave64.word();
+        let Some(meta) = &kernel.gpu_meta else { return Ok(()) };
+        if self.target.has_wave64() || !meta.requires.iter().any(|r| r == word) {
+            return Ok(());
+        }
+        let name = self.target.processor();
+        let message = format!("`{word}` is required, but wavefronts of {name} have 32 lanes");
+        let d = Diagnostic::new(Code::MPG_CORE_1200, meta.spans.requires, message);
+        Err(vec![d.with_help("compile for a processor with 64, such as gfx90a or gfx942")])
+    }
 }
 
 impl BodyCompiler for HipEmitter<'_> {
@@ -65,7 +80,7 @@ impl BodyCompiler for HipEmitter<'_> {
     const EXTENSION: &'static str = "hsaco";
 
     fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout {
-        compute_layout(kernel, types, &self.target.flavor().layout_rules())
+        compute_layout(kernel, types, &LayoutRules::ARGUMENTS)
     }
 
     fn compile_body(

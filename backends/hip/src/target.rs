@@ -95,9 +95,14 @@ impl HipTarget {
         self.arch.split(':').skip(1).map(feature).collect::<Vec<_>>().join(",")
     }
 
-    /// The flavour of LLVM IR: wavefronts have 64 lanes up to generation 9, and 32 from then on.
+    /// Whether wavefronts have 64 lanes, as up to generation 9, or 32.
+    pub(crate) fn has_wave64(&self) -> bool {
+        self.generation() < 10
+    }
+
+    /// The flavour of LLVM IR.
     pub fn flavor(&self) -> Flavor {
-        Flavor::Amdgcn { wave64: self.generation() < 10 }
+        Flavor::Amdgcn { wave64: self.has_wave64() }
     }
 
     /// The back end.

@@ -100,6 +100,16 @@ entry:
 }
 
 #[test]
+fn wide_wavefronts_are_refused_where_there_are_none() {
+    let text = EMPTY.replace(" {\n", " requires(hip.wave64) {\n");
+    let found = Scripts::new().emit(&text, "gfx1100", OBJECT, "");
+    let d = only(found, Code::MPG_CORE_1200, "gfx1100 have 32 lanes", "gfx90a");
+    assert!(place(&text, &d).contains("hip.wave64"), "{:?}", place(&text, &d));
+    let found = Scripts::new().emit(&text, "gfx90a", "exit 1", "");
+    only(found, Code::MPG_HIP_2002, "llc` failed", "[gpu.tools]");
+}
+
+#[test]
 fn an_llvm_that_does_not_know_the_processor_is_told() {
     let found = Scripts::new().emit(EMPTY, "gfx942", OBJECT, "");
     only(found, Code::MPG_HIP_2002, "does not know gfx942", "LLVM 17");

@@ -1,6 +1,5 @@
 //! [`Flavor`]: the machines that the writer knows, and what each does natively.
 
-use magpie_gpu::layout::{LayoutRules, ScalarRule};
 use magpie_gpu::legalize::LegalOps;
 use magpie_types::kernel::GpuBackend;
 
@@ -49,17 +48,6 @@ impl Flavor {
         match self {
             Flavor::Nvptx { .. } => GpuBackend::Ptx,
             Flavor::Amdgcn { .. } => GpuBackend::Hip,
-        }
-    }
-
-    /// How parameters travel: as arguments of the kernel, the lengths of buffers behind them.
-    pub fn layout_rules(self) -> LayoutRules {
-        LayoutRules {
-            scalars: ScalarRule::Arguments,
-            storage8: true,
-            storage16: true,
-            hidden_length: 8,
-            fixed_workgroup: false,
         }
     }
 

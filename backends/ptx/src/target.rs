@@ -1,6 +1,6 @@
 //! [`PtxTarget`]: what a kernel is compiled for.
 
-use magpie_gpu::layout::{LayoutRules, ScalarRule};
+use magpie_gpu::layout::LayoutRules;
 use magpie_gpu::legalize::LegalOps;
 use magpie_types::kernel::CUDA_STATIC_SHARED;
 
@@ -83,13 +83,7 @@ impl PtxTarget {
 
     /// How parameters travel.
     pub fn layout_rules(&self) -> LayoutRules {
-        LayoutRules {
-            scalars: ScalarRule::Arguments,
-            storage8: true,
-            storage16: true,
-            hidden_length: 8,
-            fixed_workgroup: false,
-        }
+        LayoutRules::ARGUMENTS
     }
 
     /// Whether bf16 arithmetic exists for every operation.

@@ -4,7 +4,7 @@
 use magpie_codegen_llvm::{Flavor, write_kernel};
 use magpie_diag::Diagnostic;
 use magpie_gpu::compile::{BodyCompiler, CompiledBody};
-use magpie_gpu::layout::compute_layout;
+use magpie_gpu::layout::{LayoutRules, compute_layout};
 use magpie_kernel_tests::{Gpu, Subject, bytes, skip};
 use magpie_mpir::MpirFn;
 use magpie_rt::gpu::DriverKind;
@@ -32,7 +32,7 @@ impl BodyCompiler for Writer {
     const EXTENSION: &'static str = "ll";
 
     fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout {
-        compute_layout(kernel, types, &self.flavor.layout_rules())
+        compute_layout(kernel, types, &LayoutRules::ARGUMENTS)
     }
 
     fn compile_body(
