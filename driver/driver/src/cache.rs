@@ -25,10 +25,15 @@ pub(crate) struct Key([u8; HASH]);
 
 impl Key {
     /// The key of a kernel: its canonical text, which is closed (it names no other function), for a
-    /// back end and the features of a device.
-    pub(crate) fn new(text: &str, backend: GpuBackend, features: DeviceFeatures) -> Key {
+    /// back end, the features of a device, and what else `target` says about it.
+    pub(crate) fn new(
+        text: &str,
+        backend: GpuBackend,
+        features: DeviceFeatures,
+        target: &str,
+    ) -> Key {
         let mut hasher = blake3::Hasher::new();
-        for part in [compiler_identity().as_bytes(), text.as_bytes()] {
+        for part in [compiler_identity().as_bytes(), text.as_bytes(), target.as_bytes()] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
@@ -172,7 +177,7 @@ mod tests {
     }
 
     fn key(text: &str) -> Key {
-        Key::new(text, GpuBackend::Spv, DeviceFeatures::default())
+        Key::new(text, GpuBackend::Spv, DeviceFeatures::default(), "")
     }
 
     #[test]
@@ -180,8 +185,9 @@ mod tests {
         let base = key("k");
         assert_eq!(base, key("k"));
         assert_ne!(base, key("k "));
-        assert_ne!(base, Key::new("k", GpuBackend::Ptx, DeviceFeatures::default()));
-        assert_ne!(base, Key::new("k", GpuBackend::Spv, DeviceFeatures::INT8));
+        assert_ne!(base, Key::new("k", GpuBackend::Ptx, DeviceFeatures::default(), ""));
+        assert_ne!(base, Key::new("k", GpuBackend::Spv, DeviceFeatures::INT8, ""));
+        assert_ne!(base, Key::new("k", GpuBackend::Spv, DeviceFeatures::default(), "sm_90"));
     }
 
     #[test]

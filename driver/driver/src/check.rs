@@ -1,17 +1,15 @@
 //! `magpie check`, `lint`, `parse` and `mpir verify`: diagnostics only.
 
-use crate::cache::Cache;
 use crate::frontend::{self, Language, main_of, parse_magpie};
 use crate::kernels::Kernels;
 use crate::project::{Project, display_name};
 use crate::session::{Session, Stop};
 use crate::source_file;
-use crate::targets::{self, COMMON_FEATURES};
+use crate::targets::Compiler;
 use magpie_diag::Code;
 use magpie_gpu::surface::check_bounds_guards;
 use magpie_mpir::parse_with_own_places;
 use magpie_mpir::verify::{Stage, verify_module};
-use magpie_types::kernel::GpuBackend;
 use std::path::Path;
 
 /// Reports everything that would keep a program from running.
@@ -27,21 +25,24 @@ pub fn check(session: &mut Session) -> Result<(), Stop> {
         main_of(session, &program)?;
     }
     if let Some(kernels) = Kernels::prepare(session, &program)? {
-        session.time("targets", |session| check_targets(session, &kernels, is_magpie));
+        session.time("targets", |session| check_targets(session, &project, &kernels, is_magpie));
     }
     session.stop_on_errors()
 }
 
-/// Accesses without a guard, and what declared targets cannot do as far as this build has them. MPIR
-/// text need not declare one.
-fn check_targets(session: &mut Session, kernels: &Kernels, declares_targets: bool) {
-    let nothing_kept = Cache::none(session.log());
+/// Accesses without a guard, and what declared targets cannot do. MPIR text need not declare one.
+fn check_targets(
+    session: &mut Session,
+    project: &Project,
+    kernels: &Kernels,
+    declares_targets: bool,
+) {
+    let compiler = Compiler::for_checks(&project.manifest, session.log());
     for &id in &kernels.ids {
         session.report_all(check_bounds_guards(kernels.func(id), &kernels.module.types));
-        if declares_targets && kernels.target(id) == Some(GpuBackend::Spv) {
-            let compiled =
-                targets::compile(kernels, id, GpuBackend::Spv, COMMON_FEATURES, &nothing_kept);
-            session.report_all(compiled.err().unwrap_or_default());
+        let declared = kernels.target(id).filter(|_| declares_targets);
+        if let Some(backend) = declared {
+            session.report_all(compiler.check(kernels, id, backend));
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::devices::{DeviceList, devices, table};
 use crate::session::Session;
+use magpie_codegen_llvm::tool::{Environment, Llvm, Target, ToolPaths};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -45,8 +46,38 @@ pub fn doctor(session: &mut Session) -> Checkup {
         Check {
             name: "Vulkan",
             purpose: "`--device vulkan`",
-            found: vulkan(&list),
+            found: driver(&list, "vulkan", "spv"),
             remedy: "Debian, Ubuntu: apt install libvulkan1 mesa-vulkan-drivers",
+        },
+        Check {
+            name: "CUDA",
+            purpose: "`--device cuda`",
+            found: driver(&list, "cuda", "ptx"),
+            remedy: "on a machine with an NVIDIA GPU, install NVIDIA's driver",
+        },
+        Check {
+            name: "HIP",
+            purpose: "`--device hip`",
+            found: driver(&list, "hip", "hip"),
+            remedy: "on a machine with an AMD GPU, install ROCm's HIP runtime",
+        },
+        Check {
+            name: "WebGPU",
+            purpose: "`--device webgpu`",
+            found: driver(&list, "webgpu", "wgsl"),
+            remedy: "set MAGPIE_WGPU_LIBRARY to the library of wgpu-native",
+        },
+        Check {
+            name: "LLVM for NVIDIA GPUs",
+            purpose: "PTX by LLVM instead of the built-in writer",
+            found: llvm(Target::Nvptx),
+            remedy: "Debian, Ubuntu: apt install llvm-19",
+        },
+        Check {
+            name: "LLVM for AMD GPUs",
+            purpose: "kernels for AMD GPUs",
+            found: llvm(Target::Amdgpu),
+            remedy: "Debian, Ubuntu: apt install llvm-19 lld-19",
         },
         Check {
             name: "Vulkan validation",
@@ -78,13 +109,21 @@ fn device(list: &DeviceList, wanted: impl Fn(&Value) -> bool) -> Result<String, 
     if names.is_empty() { Err("none".to_string()) } else { Ok(names.join("; ")) }
 }
 
-fn vulkan(list: &DeviceList) -> Result<String, String> {
-    let is_vulkan =
-        |d: &Value| d["drivers"].as_array().is_some_and(|all| all.contains(&json!("vulkan")));
-    device(list, is_vulkan).map_err(|none| {
+/// The LLVM that is used for a target.
+fn llvm(target: Target) -> Result<String, String> {
+    let found = Llvm::find(target, &ToolPaths::default(), &Environment::of_process());
+    let llvm = found.map_err(|_| "none is found".to_string())?;
+    Ok(format!("{} ({})", llvm.version(), llvm.path().display()))
+}
+
+/// The devices of a driver, or what it says when it is there but has none.
+fn driver(list: &DeviceList, name: &str, backend: &str) -> Result<String, String> {
+    let is_driven =
+        |d: &Value| d["drivers"].as_array().is_some_and(|all| all.contains(&json!(name)));
+    device(list, is_driven).map_err(|none| {
         let json = list.json();
         let failures = json["failures"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let reason = failures.iter().find(|f| f["backend"] == "spv");
+        let reason = failures.iter().find(|f| f["backend"] == backend);
         reason.and_then(|f| f["message"].as_str()).map_or(none, str::to_string)
     })
 }

@@ -1,15 +1,19 @@
 //! `magpie build --emit`: artifacts, made in memory and then written whole.
 
-use crate::cache::Cache;
 use crate::frontend::{self, Program};
 use crate::kernels::Kernels;
 use crate::project::{Project, display_name};
 use crate::registry;
 use crate::session::{Session, Stop};
-use crate::targets::{self, COMMON_FEATURES};
+use crate::targets::Compiler;
 use magpie_diag::{Code, Diagnostic, SourceMap, Span, closest};
-use magpie_gpu_spirv::disassemble;
-use magpie_mpir::{FnId, print_module};
+use magpie_gpu::compile::BodyCompiler;
+use magpie_gpu_hip::HipEmitter;
+use magpie_gpu_msl::MslEmitter;
+use magpie_gpu_ptx::PtxEmitter;
+use magpie_gpu_spirv::{SpirvEmitter, disassemble};
+use magpie_gpu_wgsl::WgslEmitter;
+use magpie_mpir::print_module;
 use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob};
 use std::path::{Path, PathBuf};
 
@@ -18,24 +22,25 @@ use std::path::{Path, PathBuf};
 enum Artifact {
     /// `<stem>.mpir`: the program as its front end made it.
     Mpir,
-    /// `gpu/<sid>.spv`.
-    Spv,
-    /// `gpu/<sid>.spvasm`: the same, disassembled.
+    /// `gpu/<sid>.<extension>`: what a device's driver loads.
+    Kernels(GpuBackend),
+    /// `gpu/<sid>.spvasm`: SPIR-V, disassembled.
     SpvText,
-    /// Kernels for a back end that this build does not have.
-    OtherKernels,
+    /// The kernels for all back ends.
+    All,
     /// Known, but not made by this build.
     Later,
 }
 
 const NAMES: &[(&str, Artifact)] = &[
     ("mpir", Artifact::Mpir),
-    ("spv", Artifact::Spv),
+    ("spv", Artifact::Kernels(GpuBackend::Spv)),
     ("spv-text", Artifact::SpvText),
-    ("msl", Artifact::OtherKernels),
-    ("ptx", Artifact::OtherKernels),
-    ("hip", Artifact::OtherKernels),
-    ("wgsl", Artifact::OtherKernels),
+    ("msl", Artifact::Kernels(GpuBackend::Msl)),
+    ("ptx", Artifact::Kernels(GpuBackend::Ptx)),
+    ("hip", Artifact::Kernels(GpuBackend::Hip)),
+    ("wgsl", Artifact::Kernels(GpuBackend::Wgsl)),
+    ("all", Artifact::All),
     ("exe", Artifact::Later),
     ("object", Artifact::Later),
     ("asm", Artifact::Later),
@@ -51,7 +56,20 @@ const NAMES: &[(&str, Artifact)] = &[
     ("mpdbg", Artifact::Later),
 ];
 
-const MADE_HERE: &str = "this build makes mpir, spv and spv-text";
+const MADE_HERE: &str = "this build makes mpir, spv, spv-text, msl, ptx, hip, wgsl and all";
+
+/// The extension of a kernel's file.
+fn extension(backend: GpuBackend) -> &'static str {
+    match backend {
+        GpuBackend::Spv => SpirvEmitter::EXTENSION,
+        GpuBackend::Msl => MslEmitter::EXTENSION,
+        GpuBackend::Ptx => PtxEmitter::EXTENSION,
+        GpuBackend::Hip => HipEmitter::EXTENSION,
+        GpuBackend::Wgsl => WgslEmitter::EXTENSION,
+        // Their kernels are no files.
+        GpuBackend::Cpu | GpuBackend::Interp => "bin",
+    }
+}
 
 /// Compiles the program of the session and writes what `emit` names, an executable when it is
 /// empty, and with any kernel the registry. Gives the names of the files written.
@@ -60,8 +78,10 @@ const MADE_HERE: &str = "this build makes mpir, spv and spv-text";
 /// The program is refused, a name is unknown, a file cannot be written.
 pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<String>, Stop> {
     let wanted = parse_emit(session, emit)?;
-    if wanted.iter().any(|artifact| matches!(artifact, Artifact::Spv | Artifact::SpvText)) {
-        session.options.blobs.push(GpuBackend::Spv);
+    for backend in wanted.iter().filter_map(|&artifact| kernels_of(artifact)) {
+        if !session.options.blobs.contains(&backend) {
+            session.options.blobs.push(backend);
+        }
     }
     let project = Project::find(session)?;
     let program = frontend::load(session, &project)?;
@@ -70,6 +90,15 @@ pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<String>, Stop
     let files =
         session.time("emit", |session| make(session, &project, program, kernels, &wanted))?;
     session.time("write", |session| write(session, &project, files))
+}
+
+/// The back end whose kernels an artifact holds.
+fn kernels_of(artifact: Artifact) -> Option<GpuBackend> {
+    match artifact {
+        Artifact::Kernels(backend) => Some(backend),
+        Artifact::SpvText => Some(GpuBackend::Spv),
+        Artifact::Mpir | Artifact::All | Artifact::Later => None,
+    }
 }
 
 fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, Stop> {
@@ -81,15 +110,10 @@ fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, S
     for name in names {
         let known = NAMES.iter().find(|(known, _)| *known == name).map(|&(_, artifact)| artifact);
         match known {
-            Some(artifact @ (Artifact::Mpir | Artifact::Spv | Artifact::SpvText)) => {
+            Some(artifact @ (Artifact::Mpir | Artifact::Kernels(_) | Artifact::SpvText)) => {
                 wanted.push(artifact);
             }
-            Some(Artifact::OtherKernels) => {
-                let message =
-                    format!("`--emit {name}` needs a back end that this build does not have");
-                let help = format!("{MADE_HERE}; portable kernels can be compiled for spv");
-                session.refuse(Code::MPG_CORE_1300, message, &help);
-            }
+            Some(Artifact::All) => wanted.extend(GpuBackend::TARGETS.map(Artifact::Kernels)),
             Some(Artifact::Later) => {
                 let message = format!("`--emit {name}` is not supported by this build");
                 let help = format!("{MADE_HERE}; `magpie run` runs the program");
@@ -129,25 +153,23 @@ fn make(
     }
     let Some(mut kernels) = kernels else { return Ok(files) };
     kernels.sources = sources;
-    let cache = Cache::new(&session.options, session.log());
-    let wants_spv = wanted.contains(&Artifact::Spv) || wanted.contains(&Artifact::SpvText);
+    let compiler = Compiler::new(&session.options, &project.manifest, session.log());
     let mut entries = Vec::new();
     for &id in &kernels.ids {
-        let asked = session.options.blobs.contains(&GpuBackend::Spv);
         let mut blobs = Vec::new();
-        let is_wanted = asked || kernels.target(id) == Some(GpuBackend::Spv);
-        if is_wanted && kernels.may_exist_for(id, GpuBackend::Spv) {
-            blobs.extend(compile_spv(session, &kernels, id, &cache));
+        for backend in GpuBackend::TARGETS {
+            let asked = session.options.blobs.contains(&backend);
+            let is_wanted = asked || kernels.target(id) == Some(backend);
+            if is_wanted && kernels.may_exist_for(id, backend) {
+                match compiler.compile(&kernels, id, backend, None) {
+                    Ok(blob) => blobs.push(blob),
+                    Err(errors) => session.report_all(errors),
+                }
+            }
         }
-        for blob in blobs.iter().filter(|_| wants_spv) {
-            let BlobCode::Bytes(code) = &blob.code else { continue };
-            let name = kernels.func(id).sid.file_name();
-            if wanted.contains(&Artifact::Spv) {
-                files.push((format!("gpu/{name}.spv").into(), code.clone()));
-            }
-            if wanted.contains(&Artifact::SpvText) {
-                files.push((format!("gpu/{name}.spvasm").into(), disassembly(code).into_bytes()));
-            }
+        let name = kernels.func(id).sid.file_name();
+        for blob in &blobs {
+            files.extend(kernel_files(blob, &name, wanted));
         }
         entries.push(registry::Entry { kernel: kernels.func(id), blobs });
     }
@@ -157,19 +179,17 @@ fn make(
     Ok(files)
 }
 
-fn compile_spv(
-    session: &mut Session,
-    kernels: &Kernels,
-    id: FnId,
-    cache: &Cache,
-) -> Option<KernelBlob> {
-    match targets::compile(kernels, id, GpuBackend::Spv, COMMON_FEATURES, cache) {
-        Ok(blob) => blob,
-        Err(errors) => {
-            session.report_all(errors);
-            None
-        }
+/// The files that are wanted of a kernel; `name` is its stable id.
+fn kernel_files(blob: &KernelBlob, name: &str, wanted: &[Artifact]) -> Vec<File> {
+    let BlobCode::Bytes(code) = &blob.code else { return Vec::new() };
+    let mut files = Vec::new();
+    if wanted.contains(&Artifact::Kernels(blob.backend)) {
+        files.push((format!("gpu/{name}.{}", extension(blob.backend)).into(), code.clone()));
     }
+    if blob.backend == GpuBackend::Spv && wanted.contains(&Artifact::SpvText) {
+        files.push((format!("gpu/{name}.spvasm").into(), disassembly(code).into_bytes()));
+    }
+    files
 }
 
 fn disassembly(code: &[u8]) -> String {

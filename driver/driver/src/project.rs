@@ -4,7 +4,6 @@ use crate::manifest::{self, GpuKeys, Manifest};
 use crate::session::{Session, Stop};
 use crate::source_file;
 use crate::target;
-use crate::targets::BACKENDS;
 use magpie_diag::{Code, closest};
 use std::path::{Path, PathBuf};
 
@@ -136,15 +135,6 @@ fn check_targets(session: &mut Session) -> Result<(), Stop> {
         let message =
             format!("this build makes programs for {} only, not `{other}`", target::TRIPLE);
         return Err(session.refuse(Code::MPT2050, message, "leave out --target"));
-    }
-    for backend in session.options.blobs.clone() {
-        if !BACKENDS.contains(&backend) {
-            let message = format!(
-                "`--blobs {}` needs a back end that this build does not have",
-                backend.name()
-            );
-            return Err(session.refuse(Code::MPG_CORE_1300, message, "this build has spv"));
-        }
     }
     Ok(())
 }

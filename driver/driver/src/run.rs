@@ -1,6 +1,5 @@
 //! `magpie run`: a program in this process.
 
-use crate::cache::Cache;
 use crate::device_config::device_config;
 use crate::frontend::{self, Program, main_of};
 use crate::host::{self, HostFn};
@@ -8,7 +7,7 @@ use crate::kernels::Kernels;
 use crate::project::Project;
 use crate::provider::Provider;
 use crate::session::{Session, Stop};
-use crate::targets::{self, COMMON_FEATURES, Interpreter};
+use crate::targets::{Compiler, Interpreter};
 use magpie_diag::Code;
 use magpie_mpir::FnId;
 use magpie_rt::gpu::{BlobProvider, DeviceChoice, DriverKind, Runtime};
@@ -90,12 +89,12 @@ pub fn compile_kernels(
     let project = Project::find(session)?;
     let program = frontend::load(session, &project)?;
     let kernels = Kernels::prepare(session, &program)?;
-    let cache = Cache::none(session.log());
+    let compiler = Compiler::uncached(&project.manifest, session.log());
     let mut blobs = Vec::new();
     if let Some(kernels) = &kernels {
         for &id in kernels.ids.iter().filter(|&&id| kernels.may_exist_for(id, backend)) {
-            match targets::compile(kernels, id, backend, COMMON_FEATURES, &cache) {
-                Ok(blob) => blobs.extend(blob.map(|blob| (kernels.name(id).to_string(), blob))),
+            match compiler.compile(kernels, id, backend, None) {
+                Ok(blob) => blobs.push((kernels.name(id).to_string(), blob)),
                 Err(errors) => session.report_all(errors),
             }
         }
@@ -116,9 +115,13 @@ fn install(
     let kernels = kernels.map(Arc::new);
     runtime.set_executor(Arc::new(Interpreter { kernels: kernels.clone() }));
     let Some(kernels) = kernels else { return Ok(()) };
-    let cache = Cache::new(&session.options, session.log());
-    let provider: Arc<dyn BlobProvider> =
-        Arc::new(Provider::new(Arc::clone(&kernels), cache, session.log(), config.announces_cpu));
+    let compiler = Compiler::new(&session.options, &project.manifest, session.log());
+    let provider: Arc<dyn BlobProvider> = Arc::new(Provider::new(
+        Arc::clone(&kernels),
+        compiler,
+        session.log(),
+        config.announces_cpu,
+    ));
     for &id in &kernels.ids {
         let provider = Some(Arc::clone(&provider));
         runtime.register_kernel(kernels.hash(id), kernels.name(id), Vec::new(), provider);

@@ -172,7 +172,15 @@ impl Emitter<'_, '_, '_> {
             && let ValueDef::Inst(i) = self.f.def(v)
         {
             if let Carry::Scalar(n) = self.carried.get(v) {
-                return self.b.use_var(self.scalar_vars[n as usize]);
+                // What this region makes itself does not exist yet, but for what it starts with.
+                let plan = self.plan;
+                let region = &plan.regions[self.region.0 as usize];
+                if self.f.phis(region.leader).any(|phi| phi == i) {
+                    return self.b.use_var(self.entry_vars[n as usize]);
+                }
+                if self.carried.home(i) != Some(self.region) {
+                    return self.b.use_var(self.scalar_vars[n as usize]);
+                }
             }
             for n in 0..self.f.args(i).len() {
                 let arg = self.f.arg(i, n);

@@ -1,38 +1,149 @@
-//! Kernel → blob, one file a back end of this build.
+//! Kernel → blob: [`Compiler`], with one file a back end.
 
 mod bodies;
 mod cpu;
+mod hip;
 mod interp;
+mod msl;
+mod ptx;
 mod spv;
+mod wgsl;
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Key};
 use crate::kernels::Kernels;
-use magpie_diag::Diagnostic;
+use crate::manifest::{Manifest, PtxCodegen, PtxKeys};
+use crate::options::Options;
+use crate::session::Log;
+use bodies::{Bodies, bodies};
+use magpie_codegen_llvm::tool::{Environment, Linker, Llvm, Target, ToolError, ToolPaths};
+use magpie_diag::{Code, Diagnostic};
+use magpie_gpu::available::refusals;
+use magpie_gpu::compile::BodyCompiler;
 use magpie_mpir::FnId;
+use magpie_rt::gpu::DeviceProperties;
 use magpie_types::kernel::{DeviceFeatures, GpuBackend, KernelBlob};
+use std::sync::OnceLock;
 
 pub(crate) use interp::Interpreter;
-pub(crate) use spv::COMMON_FEATURES;
 
-/// The back ends that this build can compile kernels for.
-pub(crate) const BACKENDS: [GpuBackend; 3] = [GpuBackend::Spv, GpuBackend::Cpu, GpuBackend::Interp];
+/// Compiles the kernels of a program.
+pub(crate) struct Compiler {
+    cache: Cache,
+    ptx: PtxKeys,
+    tool_paths: ToolPaths,
+    tools: Tools,
+}
 
-/// Compiles a kernel for a back end and a device with these features. `None` when this build has no
-/// such back end.
-///
-/// # Errors
-/// Why the target cannot run the kernel.
-pub(crate) fn compile(
-    kernels: &Kernels,
-    id: FnId,
-    backend: GpuBackend,
-    features: DeviceFeatures,
-    cache: &Cache,
-) -> Result<Option<KernelBlob>, Vec<Diagnostic>> {
-    match backend {
-        GpuBackend::Cpu => cpu::compile(kernels, id).map(Some),
-        GpuBackend::Interp => Ok(Some(interp::compile(kernels, id))),
-        GpuBackend::Spv => spv::compile(kernels, id, features, cache).map(Some),
-        GpuBackend::Msl | GpuBackend::Ptx | GpuBackend::Hip | GpuBackend::Wgsl => Ok(None),
+/// What of LLVM was found, each looked for when it is first needed.
+#[derive(Default)]
+struct Tools {
+    nvptx: OnceLock<Result<Llvm, ToolError>>,
+    amdgpu: OnceLock<Result<Llvm, ToolError>>,
+    linker: OnceLock<Result<Linker, ToolError>>,
+}
+
+impl Compiler {
+    /// A compiler as the manifest and the options want it.
+    pub(crate) fn new(options: &Options, manifest: &Manifest, log: Log) -> Compiler {
+        Compiler::with_cache(manifest, Cache::new(options, log))
+    }
+
+    /// A compiler that keeps nothing.
+    pub(crate) fn uncached(manifest: &Manifest, log: Log) -> Compiler {
+        Compiler::with_cache(manifest, Cache::none(log))
+    }
+
+    /// A compiler that keeps nothing and starts no tool.
+    pub(crate) fn for_checks(manifest: &Manifest, log: Log) -> Compiler {
+        let mut compiler = Compiler::uncached(manifest, log);
+        compiler.ptx.codegen = PtxCodegen::Direct;
+        compiler
+    }
+
+    fn with_cache(manifest: &Manifest, cache: Cache) -> Compiler {
+        let crate::manifest::Tools { llc, lld } = manifest.tools.clone();
+        let tool_paths = ToolPaths { llc, lld };
+        Compiler { cache, ptx: manifest.ptx, tool_paths, tools: Tools::default() }
+    }
+
+    /// Compiles a kernel for a back end: for this device, or for any that the back end knows.
+    ///
+    /// # Errors
+    /// Why the target cannot run the kernel, or what is missing to compile it.
+    pub(crate) fn compile(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        backend: GpuBackend,
+        device: Option<&DeviceProperties>,
+    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        match backend {
+            GpuBackend::Cpu => cpu::compile(kernels, id),
+            GpuBackend::Interp => Ok(interp::compile(kernels, id)),
+            GpuBackend::Spv => self.spv(kernels, id, device),
+            GpuBackend::Msl => self.msl(kernels, id),
+            GpuBackend::Ptx => self.ptx(kernels, id, device),
+            GpuBackend::Hip => self.hip(kernels, id, device),
+            GpuBackend::Wgsl => self.wgsl(kernels, id, device),
+        }
+    }
+
+    /// What keeps a kernel from running on a target, as far as that shows without tools.
+    pub(crate) fn check(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        backend: GpuBackend,
+    ) -> Vec<Diagnostic> {
+        match backend {
+            GpuBackend::Hip => refusals(kernels.func(id), backend, Code::MPG_CORE_1304),
+            GpuBackend::Spv
+            | GpuBackend::Msl
+            | GpuBackend::Ptx
+            | GpuBackend::Wgsl
+            | GpuBackend::Cpu
+            | GpuBackend::Interp => {
+                self.compile(kernels, id, backend, None).err().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Compiles a kernel with a back end's emitter, or takes it from the cache. `target` tells
+    /// apart what the features do not.
+    fn cached<C: BodyCompiler>(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        emitter: &C,
+        features: DeviceFeatures,
+        target: &str,
+    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let name = kernels.name(id);
+        let key = Key::new(&kernels.canonical_text(id), C::BACKEND, features, target);
+        if let Some(blob) = self.cache.get(key, name) {
+            return Ok(blob);
+        }
+        let blob = kernels.with_optimized(id, |module, pipeline| {
+            let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
+            emitter.emit_bodies(&robust, unchecked.as_ref(), &module.types)
+        })?;
+        self.cache.put(key, name, &blob);
+        Ok(blob)
+    }
+
+    /// The LLVM for a target.
+    fn llvm(&self, target: Target) -> Result<&Llvm, &ToolError> {
+        let slot = match target {
+            Target::Nvptx => &self.tools.nvptx,
+            Target::Amdgpu => &self.tools.amdgpu,
+        };
+        let find = || Llvm::find(target, &self.tool_paths, &Environment::of_process());
+        slot.get_or_init(find).as_ref()
+    }
+
+    /// The linker of AMD code objects.
+    fn linker(&self) -> Result<&Linker, &ToolError> {
+        let find = || Linker::find(&self.tool_paths, &Environment::of_process());
+        self.tools.linker.get_or_init(find).as_ref()
     }
 }

@@ -17,7 +17,7 @@ pub trait BlobProvider: Send + Sync {
     /// not compile.
     fn can_provide(&self, kernel: u64, backend: GpuBackend) -> bool;
 
-    /// The kernel for a device with these features; `None` when there is none for this back end.
+    /// The kernel for a device; `None` when there is none for this back end.
     ///
     /// # Errors
     /// Why the kernel cannot be compiled; the program sees it as the launch's error.
@@ -25,7 +25,7 @@ pub trait BlobProvider: Send + Sync {
         &self,
         kernel: u64,
         backend: GpuBackend,
-        features: DeviceFeatures,
+        device: &DeviceProperties,
     ) -> GpuResult<Option<KernelBlob>>;
 }
 
@@ -113,7 +113,7 @@ impl KernelEntry {
             None => error(ErrorKind::InvalidKernel, self.lacking(backend)),
         };
         let Some(provider) = &self.provider else { return Err(refusal) };
-        let Some(blob) = provider.provide(self.hash, backend, properties.features)? else {
+        let Some(blob) = provider.provide(self.hash, backend, properties)? else {
             return Err(refusal);
         };
         let missing = blob.layout.features.minus(properties.features);

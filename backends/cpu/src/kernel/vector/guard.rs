@@ -82,7 +82,7 @@ impl Guard {
         vary: &Vary,
     ) -> Guard {
         let mut guard = Guard::default();
-        let finder = Finder { f, types, plan, carried, vary };
+        let finder = Finder { f, types, plan, carried, vary, leader: region.leader };
         if plan.per_invocation {
             return guard;
         }
@@ -102,6 +102,8 @@ struct Finder<'a> {
     plan: &'a RegionPlan,
     carried: &'a Carried,
     vary: &'a Vary,
+    /// Where the region starts.
+    leader: Block,
 }
 
 impl Finder<'_> {
@@ -322,7 +324,9 @@ impl Finder<'_> {
     /// Whether a value is made of pure ops and can be evaluated ahead of the loop.
     fn is_simple(&self, v: Value, depth: u32) -> bool {
         let ValueDef::Inst(i) = self.f.def(v) else { return true };
-        if matches!(self.carried.get(v), Carry::Scalar(_)) {
+        let is_made_before = self.carried.home(i) != self.plan.region_of(self.leader)
+            || self.f.phis(self.leader).any(|phi| phi == i);
+        if matches!(self.carried.get(v), Carry::Scalar(_)) && is_made_before {
             return true;
         }
         depth > 0 && self.is_evaluable(i) && {

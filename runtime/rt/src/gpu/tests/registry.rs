@@ -2,6 +2,7 @@
 
 use super::support::{EMPTY, SCALE, bytes, cpu_blob, cpu_runtime, line, only, word, words};
 use crate::gpu::{
+    DeviceProperties,
     BlobProvider, Buffer, DriverKind, Element, ErrorKind, GpuConfig, GpuError, GpuResult, Runtime,
 };
 use magpie_types::fixed;
@@ -77,10 +78,10 @@ impl BlobProvider for Provider {
         &self,
         kernel: u64,
         backend: GpuBackend,
-        features: DeviceFeatures,
+        device: &DeviceProperties,
     ) -> GpuResult<Option<KernelBlob>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        assert!(features.contains(DeviceFeatures::FLOAT64));
+        assert!(device.features.contains(DeviceFeatures::FLOAT64));
         if self.failing {
             let message = "no register is left";
             return Err(GpuError::new(ErrorKind::CompilationFailed, backend.name(), message));

@@ -1,0 +1,32 @@
+//! Kernels as code objects for AMD GPUs.
+
+use super::Compiler;
+use crate::kernels::Kernels;
+use magpie_codegen_llvm::tool::{Target, ToolError};
+use magpie_diag::{Code, Diagnostic};
+use magpie_gpu_hip::{HipEmitter, HipTarget};
+use magpie_mpir::FnId;
+use magpie_rt::gpu::DeviceProperties;
+use magpie_types::kernel::{DeviceFeatures, KernelBlob};
+
+impl Compiler {
+    pub(super) fn hip(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        device: Option<&DeviceProperties>,
+    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let span = kernels.func(id).span;
+        let target = match device.map(|device| device.architecture.as_str()) {
+            None | Some("") => HipTarget::default(),
+            Some(name) => HipTarget::new(name)
+                .map_err(|why| vec![Diagnostic::new(Code::MPG_HIP_2002, span, why)])?,
+        };
+        let missing = |e: &ToolError| vec![e.to_diagnostic(Code::MPG_HIP_2002, span)];
+        let llvm = self.llvm(Target::Amdgpu).map_err(missing)?;
+        let linker = self.linker().map_err(missing)?;
+        let text = format!("{} LLVM {} {}", target.name(), llvm.version(), llvm.path().display());
+        let emitter = HipEmitter { target: &target, llvm, linker };
+        self.cached(kernels, id, &emitter, DeviceFeatures::default(), &text)
+    }
+}

@@ -1,0 +1,53 @@
+//! Kernels as PTX.
+
+use super::Compiler;
+use crate::kernels::Kernels;
+use crate::manifest::PtxCodegen;
+use magpie_codegen_llvm::tool::Target;
+use magpie_diag::Diagnostic;
+use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget};
+use magpie_mpir::FnId;
+use magpie_rt::gpu::DeviceProperties;
+use magpie_types::kernel::{DeviceFeatures, KernelBlob};
+
+/// The most shared memory that a workgroup has on any device, in bytes. A device that has less
+/// refuses the launch.
+const MOST_SHARED: u32 = 227 << 10;
+
+impl Compiler {
+    pub(super) fn ptx(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        device: Option<&DeviceProperties>,
+    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let mut target = PtxTarget::DEFAULT;
+        if let Some(sm) = device.and_then(|device| capability(&device.architecture)) {
+            target.sm = sm;
+        }
+        if self.ptx.shared_opt_in {
+            target.shared_limit = device.map_or(MOST_SHARED, |device| device.limits.shared_bytes);
+        }
+        target.codegen = match self.ptx.codegen {
+            PtxCodegen::Auto => Codegen::Auto,
+            PtxCodegen::Llvm => Codegen::Llvm,
+            PtxCodegen::Direct => Codegen::Direct,
+        };
+        let llvm = match target.codegen {
+            Codegen::Direct => None,
+            Codegen::Auto | Codegen::Llvm => self.llvm(Target::Nvptx).ok(),
+        };
+        let writer = match llvm {
+            Some(llvm) => format!("LLVM {} {}", llvm.version(), llvm.path().display()),
+            None => "direct".to_string(),
+        };
+        let text = format!("sm_{} {} {writer}", target.sm, target.shared_limit);
+        let emitter = PtxEmitter { target, sources: Some(&kernels.sources), llvm };
+        self.cached(kernels, id, &emitter, DeviceFeatures::default(), &text)
+    }
+}
+
+/// The compute capability in the name of an architecture: 90 for `sm_90`.
+fn capability(architecture: &str) -> Option<u32> {
+    architecture.strip_prefix("sm_")?.parse().ok()
+}
