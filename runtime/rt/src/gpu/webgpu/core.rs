@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// How often events are processed while a callback is awaited that needs no work of the device.
 const MAX_ROUNDS: usize = 10_000;
 
+/// How many submissions may be under way; a host that runs further ahead waits.
+const MAX_PENDING: u64 = 1024;
+
 /// What callbacks write; they may come from any thread.
 #[derive(Default)]
 struct Reports {
@@ -193,6 +196,11 @@ impl Core {
         };
         // SAFETY: the callback takes the reference that it is given.
         unsafe { (api.on_work_done)(self.queue, done) };
+        if serial - self.reports.completed.load(Ordering::Relaxed).min(serial) > MAX_PENDING {
+            let until = serial - MAX_PENDING / 2;
+            // SAFETY: the device is valid, and that work was submitted.
+            unsafe { (api.poll)(self.device, 1, &until) };
+        }
         Serial(serial)
     }
 
@@ -234,7 +242,7 @@ impl Core {
 
     /// # Errors
     /// [`ErrorKind::DeviceLost`].
-    fn check_alive(&self) -> GpuResult<()> {
+    pub(super) fn check_alive(&self) -> GpuResult<()> {
         let lost = self.reports.lost.lock().unwrap_or_else(PoisonError::into_inner);
         match &*lost {
             Some(why) => {

@@ -208,13 +208,15 @@ impl WebGpuKernel {
         Ok(())
     }
 
-    /// The bind group for the arguments of a launch, new or known.
-    fn group(&self, api: &Api, groups: &mut Groups, dispatch: &Dispatch<'_>) -> Object {
+    /// The bind group of arguments that were bound before.
+    fn known_group(&self, groups: &Groups, dispatch: &Dispatch<'_>) -> Option<Object> {
         let ids = || dispatch.buffers.iter().map(|b| b.memory().slot);
         let known = groups.known.iter().find(|(known, _)| known.iter().copied().eq(ids()));
-        if let Some(&(_, group)) = known {
-            return group;
-        }
+        known.map(|&(_, group)| group)
+    }
+
+    /// Makes a bind group for the arguments of a launch.
+    fn new_group(&self, api: &Api, groups: &mut Groups, dispatch: &Dispatch<'_>) -> Object {
         let entry = |binding, buffer, size| GroupEntry {
             next: ptr::null(),
             binding,
@@ -225,14 +227,14 @@ impl WebGpuKernel {
             texture: ptr::null_mut(),
         };
         groups.entries.clear();
-        let limit = dispatch.buffers.iter().zip(&self.buffers).map(|(buffer, param)| {
+        let bound = dispatch.buffers.iter().zip(&self.buffers).map(|(buffer, param)| {
             let memory = buffer.memory();
             // The memory of an empty buffer holds one element.
             let size = buffer.bound_bytes().max(u64::from(param.device_stride));
             let size = size.next_multiple_of(4).min(memory.size);
             entry(param.binding, memory.handle as usize as Object, size)
         });
-        groups.entries.extend(limit);
+        groups.entries.extend(bound);
         if let Some((binding, block)) = self.uniform {
             // All of it.
             groups.entries.push(entry(binding, block, u64::MAX));
@@ -245,17 +247,68 @@ impl WebGpuKernel {
             entries: groups.entries.as_ptr(),
         };
         // SAFETY: device and descriptor are valid; the library copies the entries.
-        let group = unsafe { (api.create_group)(self.core.device, &descriptor) };
-        let fresh = (ids().collect(), group);
+        unsafe { (api.create_group)(self.core.device, &descriptor) }
+    }
+
+    /// Keeps a bind group that works.
+    fn remember(&self, groups: &mut Groups, dispatch: &Dispatch<'_>, group: Object) {
+        let ids = dispatch.buffers.iter().map(|b| b.memory().slot).collect();
         if groups.known.len() < GROUPS {
-            groups.known.push(fresh);
-        } else {
-            let old = std::mem::replace(&mut groups.known[groups.next], fresh);
-            groups.next = (groups.next + 1) % GROUPS;
-            // SAFETY: the group is ours; commands that use it have references of their own.
-            unsafe { (api.group_release)(old.1) };
+            groups.known.push((ids, group));
+            return;
         }
-        group
+        let old = std::mem::replace(&mut groups.known[groups.next], (ids, group));
+        groups.next = (groups.next + 1) % GROUPS;
+        // SAFETY: the group is ours; commands that use it have references of their own.
+        unsafe { (self.core.api().group_release)(old.1) };
+    }
+
+    /// Records a launch.
+    fn record(
+        &self,
+        api: &Api,
+        pipeline: Object,
+        group: Object,
+        dispatch: &Dispatch<'_>,
+    ) -> Object {
+        let ([x, y, z], core) = (dispatch.grid, &self.core);
+        // SAFETY: all objects are valid; pass and encoder are used here only. The block is written
+        // behind everything that was submitted before.
+        unsafe {
+            if let Some((_, block)) = self.uniform {
+                let scalars = dispatch.scalars;
+                let (data, size) = (scalars.as_ptr().cast(), scalars.len());
+                (api.write_buffer)(core.queue, block, 0, data, size);
+            }
+            let encoder = (api.create_encoder)(core.device, ptr::null());
+            let pass = (api.begin_pass)(encoder, ptr::null());
+            (api.pass_pipeline)(pass, pipeline);
+            (api.pass_group)(pass, 0, group, 0, ptr::null());
+            (api.pass_dispatch)(pass, x, y, z);
+            (api.pass_end)(pass);
+            (api.pass_release)(pass);
+            let commands = (api.encoder_finish)(encoder, ptr::null());
+            (api.encoder_release)(encoder);
+            commands
+        }
+    }
+
+    /// Records a launch, with error scopes around what was not done before.
+    fn commands(&self, pipeline: Object, dispatch: &Dispatch<'_>) -> GpuResult<Object> {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let core = &self.core;
+        if let Some(group) = self.known_group(&groups, dispatch) {
+            core.check_alive()?;
+            return Ok(self.record(core.api(), pipeline, group, dispatch));
+        }
+        let what = format!("launch of `{}` on {}", self.name, core.label);
+        let recorded = core.scoped(&what, ErrorKind::LaunchFailed, |api| {
+            let group = self.new_group(api, &mut groups, dispatch);
+            (group, self.record(api, pipeline, group, dispatch))
+        });
+        let (group, commands) = recorded?;
+        self.remember(&mut groups, dispatch, group);
+        Ok(commands)
     }
 }
 
@@ -266,40 +319,9 @@ impl DeviceKernel for WebGpuKernel {
             true => self.unchecked,
             false => self.checked,
         };
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        let _turn = self.core.record();
-        let [x, y, z] = dispatch.grid;
         let core = &self.core;
-        let recorded = core.scoped(&self.name, ErrorKind::LaunchFailed, |api| {
-            let group = self.group(api, &mut groups, dispatch);
-            // SAFETY: all objects are valid; pass and encoder are used here only. The block is
-            // written behind everything that was submitted before.
-            unsafe {
-                if let Some((_, block)) = self.uniform {
-                    let scalars = dispatch.scalars;
-                    let (data, size) = (scalars.as_ptr().cast(), scalars.len());
-                    (api.write_buffer)(core.queue, block, 0, data, size);
-                }
-                let encoder = (api.create_encoder)(core.device, ptr::null());
-                let pass = (api.begin_pass)(encoder, ptr::null());
-                (api.pass_pipeline)(pass, pipeline);
-                (api.pass_group)(pass, 0, group, 0, ptr::null());
-                (api.pass_dispatch)(pass, x, y, z);
-                (api.pass_end)(pass);
-                (api.pass_release)(pass);
-                let commands = (api.encoder_finish)(encoder, ptr::null());
-                (api.encoder_release)(encoder);
-                commands
-            }
-        });
-        let commands = match recorded {
-            Ok(commands) => commands,
-            Err(error) => {
-                // The newest group may be what was wrong.
-                self.forget(&mut groups);
-                return Err(error);
-            }
-        };
+        let _turn = core.record();
+        let commands = self.commands(pipeline, dispatch)?;
         if let Some(token) = dispatch.timing {
             // Measured by the host, alone on the device.
             core.wait(core.newest(), None)?;
@@ -318,20 +340,10 @@ impl DeviceKernel for WebGpuKernel {
     }
 }
 
-impl WebGpuKernel {
-    fn forget(&self, groups: &mut Groups) {
-        for (_, group) in groups.known.drain(..) {
-            // SAFETY: the group is ours.
-            unsafe { (self.core.api().group_release)(group) };
-        }
-        groups.next = 0;
-    }
-}
-
 impl Drop for WebGpuKernel {
     fn drop(&mut self) {
         let groups = std::mem::take(&mut self.groups);
-        self.forget(&mut groups.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let groups = groups.into_inner().unwrap_or_else(PoisonError::into_inner);
         let api = self.core.api();
         let release = |object: Object, release: unsafe extern "C" fn(Object)| {
             if !object.is_null() {
@@ -339,6 +351,7 @@ impl Drop for WebGpuKernel {
                 unsafe { release(object) };
             }
         };
+        groups.known.iter().for_each(|&(_, group)| release(group, api.group_release));
         release(self.checked, api.pipeline_release);
         release(self.unchecked, api.pipeline_release);
         release(self.pipeline_layout, api.pipeline_layout_release);

@@ -178,3 +178,18 @@ fn a_device_is_closed_with_work_under_way() {
         subject.runtime.launch_async(&subject.context, SPIN, size, &[&buffer], &rounds).unwrap();
     }
 }
+
+#[test]
+fn more_launches_than_may_be_pending() {
+    let Some(subject) = subject() else { return };
+    let buffers: Vec<Buffer> = (0..3)
+        .map(|_| Buffer::from_bytes(&subject.context, U32, &bytes(&[0; 64]), 0).unwrap())
+        .collect();
+    for n in 0..3000 {
+        let (from, to) = (&buffers[n % 3], &buffers[(n + 1) % 3]);
+        let launched =
+            subject.runtime.launch_async(&subject.context, NEXT, line(1), &[from, to], &[]);
+        launched.unwrap();
+    }
+    assert_eq!(words(&buffers[0].read_all().unwrap()), [3000; 64]);
+}
