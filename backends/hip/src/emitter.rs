@@ -36,20 +36,7 @@ impl HipEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<String, Vec<Diagnostic>> {
-        let refusals = refusals(kernel, GpuBackend::Hip, Code::MPG_CORE_1304);
-        if !refusals.is_empty() {
-            return Err(refusals);
-        }
-        let (bytes, limit) = (layout.shared_bytes, TargetLimits::of(GpuBackend::Hip).shared_bytes);
-        if bytes > limit {
-            let message = format!(
-                "kernel `{}` has {bytes} bytes of shared memory; the limit is {limit}",
-                kernel.name
-            );
-            let d = Diagnostic::new(Code::MPG_HIP_2001, kernel.span, message);
-            return Err(vec![d.with_help("make its shared arrays smaller")]);
-        }
-        self.check_wavefront(kernel)?;
+        check_kernel(kernel, layout, self.target)?;
         let (version, first) = (self.llvm.version(), self.target.first_llvm());
         if version.major < first {
             let (name, path) = (self.target.processor(), self.llvm.path().display());
@@ -60,19 +47,37 @@ impl HipEmitter<'_> {
         }
         write_kernel(kernel, types, layout, self.target.flavor(), version.major)
     }
+}
 
-    /// Refuses a kernel that counts on wavefronts of 64 lanes where they have 32.
-    fn check_wavefront(&self, kernel: &MpirFn) -> Result<(), Vec<Diagnostic>> {
-        let word = Capability::HipWave64.word();
-        let Some(meta) = &kernel.gpu_meta else { return Ok(()) };
-        if self.target.has_wave64() || !meta.requires.iter().any(|r| r == word) {
-            return Ok(());
-        }
-        let name = self.target.processor();
+/// What keeps a kernel from running on a processor, as far as that shows without tools.
+///
+/// # Errors
+/// What the target cannot run.
+pub fn check_kernel(
+    kernel: &MpirFn,
+    layout: &KernelLayout,
+    target: &HipTarget,
+) -> Result<(), Vec<Diagnostic>> {
+    let mut found = refusals(kernel, GpuBackend::Hip, Code::MPG_CORE_1304);
+    let (bytes, limit) = (layout.shared_bytes, TargetLimits::of(GpuBackend::Hip).shared_bytes);
+    if bytes > limit {
+        let name = &kernel.name;
+        let message =
+            format!("kernel `{name}` has {bytes} bytes of shared memory; the limit is {limit}");
+        let d = Diagnostic::new(Code::MPG_HIP_2001, kernel.span, message);
+        found.push(d.with_help("make its shared arrays smaller"));
+    }
+    let word = Capability::HipWave64.word();
+    if let Some(meta) = &kernel.gpu_meta
+        && !target.has_wave64()
+        && meta.requires.iter().any(|r| r == word)
+    {
+        let name = target.processor();
         let message = format!("`{word}` is required, but wavefronts of {name} have 32 lanes");
         let d = Diagnostic::new(Code::MPG_CORE_1200, meta.spans.requires, message);
-        Err(vec![d.with_help("compile for a processor with 64, such as gfx90a or gfx942")])
+        found.push(d.with_help("compile for a processor with 64, such as gfx90a or gfx942"));
     }
+    if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
 impl BodyCompiler for HipEmitter<'_> {

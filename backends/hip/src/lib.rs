@@ -21,5 +21,5 @@ mod message_pack;
 mod target;
 
 pub use code_object::{ArgFacts, KernelFacts, read as read_code_object};
-pub use emitter::HipEmitter;
+pub use emitter::{HipEmitter, check_kernel};
 pub use target::HipTarget;
