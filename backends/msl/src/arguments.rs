@@ -138,7 +138,11 @@ impl Msl<'_> {
         ty: magpie_types::TypeId,
     ) -> Emit<crate::types::Element> {
         let mut structs: Structs = std::mem::take(&mut self.structs);
-        let element = structs.element(text, ty, |text, word| text.take_name(self, word));
+        let element = structs.element(text, ty, |text, word| {
+            // The kernel function would hide a structure of its name.
+            let suffix = if word == text.layout.entry { "_type" } else { "" };
+            text.take_name(self, &format!("{word}{suffix}"))
+        });
         self.structs = structs;
         element
     }

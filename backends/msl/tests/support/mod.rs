@@ -136,7 +136,8 @@ impl Library {
         };
         let compiled = std::thread::scope(|scope| {
             let other = scope.spawn(work);
-            work() & other.join().unwrap()
+            let mine = work();
+            mine & other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         if !compiled {
             return None;

@@ -7,7 +7,7 @@ use crate::gpu::discovery::Driver;
 use crate::gpu::error::{ErrorKind, GpuResult};
 use crate::gpu::properties::{DeviceLimits, DeviceProperties, DeviceType, DriverKind};
 use magpie_types::kernel::DeviceFeatures;
-use objc2::rc::Retained;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::ns_string;
 use objc2_metal::{
@@ -47,8 +47,9 @@ impl Driver for MetalDriver {
     }
 
     fn adapters(&mut self) -> GpuResult<Vec<DeviceProperties>> {
-        let mut found: Vec<Adapter> =
-            MTLCopyAllDevices().to_vec().into_iter().map(Adapter::new).collect();
+        let mut found: Vec<Adapter> = autoreleasepool(|_| {
+            MTLCopyAllDevices().to_vec().into_iter().map(Adapter::new).collect()
+        });
         if found.is_empty() {
             let message = "Metal offers no device";
             return Err(error(ErrorKind::BackendUnavailable, message));
