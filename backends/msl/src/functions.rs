@@ -1,7 +1,7 @@
 //! [`Function`]: functions of ours that a kernel's source begins with when it calls them.
 
 /// A function. The order is that of the source: what a function calls stands before it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Function {
     Min,
     Max,
@@ -23,111 +23,58 @@ pub(crate) enum Function {
     SimdMax,
 }
 
-impl Function {
-    const ALL: [Function; 18] = [
-        Function::Min,
-        Function::Max,
-        Function::Differ,
-        Function::Insert,
-        Function::Dot,
-        Function::Length,
-        Function::Normalize,
-        Function::Cross,
-        Function::Reflect,
-        Function::Mix,
-        Function::CompareExchange,
-        Function::AtomicExchange,
-        Function::AtomicAdd,
-        Function::AtomicMin,
-        Function::AtomicMax,
-        Function::SimdSum,
-        Function::SimdMin,
-        Function::SimdMax,
-    ];
+struct Row {
+    name: &'static str,
+    calls: Option<Function>,
+    text: &'static str,
+}
 
-    /// What it calls.
-    fn calls(self) -> Option<Function> {
-        match self {
-            Function::AtomicMin => Some(Function::Min),
-            Function::AtomicMax => Some(Function::Max),
-            Function::Length | Function::Reflect => Some(Function::Dot),
-            Function::Normalize => Some(Function::Length),
-            Function::Min
-            | Function::Max
-            | Function::Differ
-            | Function::Insert
-            | Function::Dot
-            | Function::Cross
-            | Function::Mix
-            | Function::CompareExchange
-            | Function::AtomicExchange
-            | Function::AtomicAdd
-            | Function::SimdSum
-            | Function::SimdMin
-            | Function::SimdMax => None,
-        }
-    }
-
-    /// How it is called.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Function::Min => "magpie_min",
-            Function::Max => "magpie_max",
-            Function::Differ => "magpie_differ",
-            Function::Insert => "magpie_insert",
-            Function::Dot => "magpie_dot",
-            Function::Length => "magpie_length",
-            Function::Normalize => "magpie_normalize",
-            Function::Cross => "magpie_cross",
-            Function::Reflect => "magpie_reflect",
-            Function::Mix => "magpie_mix",
-            Function::CompareExchange => "magpie_compare_exchange",
-            Function::AtomicExchange => "magpie_atomic_exchange",
-            Function::AtomicAdd => "magpie_atomic_add",
-            Function::AtomicMin => "magpie_atomic_min",
-            Function::AtomicMax => "magpie_atomic_max",
-            Function::SimdSum => "magpie_simd_sum",
-            Function::SimdMin => "magpie_simd_min",
-            Function::SimdMax => "magpie_simd_max",
-        }
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            // Equal operands have equal bits, or are zeros.
-            Function::Min => {
-                "template <typename U, typename F>
+/// By function.
+static TABLE: [Row; 18] = [
+    // Equal operands have equal bits, or are zeros.
+    Row {
+        name: "magpie_min",
+        calls: None,
+        text: "template <typename U, typename F>
 static F magpie_min(F a, F b) {
     return select(fmin(a, b), as_type<F>(U(as_type<U>(a) | as_type<U>(b))), a == b);
 }
-"
-            }
-            Function::Max => {
-                "template <typename U, typename F>
+",
+    },
+    Row {
+        name: "magpie_max",
+        calls: None,
+        text: "template <typename U, typename F>
 static F magpie_max(F a, F b) {
     return select(fmax(a, b), as_type<F>(U(as_type<U>(a) & as_type<U>(b))), a == b);
 }
-"
-            }
-            // NaN does not differ from anything.
-            Function::Differ => {
-                "template <typename F>
+",
+    },
+    // NaN does not differ from anything.
+    Row {
+        name: "magpie_differ",
+        calls: None,
+        text: "template <typename F>
 static auto magpie_differ(F a, F b) -> decltype(a < b) {
     return (a < b) | (b < a);
 }
-"
-            }
-            Function::Insert => {
-                "template <typename V, typename E>
+",
+    },
+    Row {
+        name: "magpie_insert",
+        calls: None,
+        text: "template <typename V, typename E>
 static V magpie_insert(V v, uint lane, E x) {
     v[lane] = x;
     return v;
 }
-"
-            }
-            // From the first component to the last.
-            Function::Dot => {
-                "template <uint N, typename E, typename V>
+",
+    },
+    // From the first component to the last.
+    Row {
+        name: "magpie_dot",
+        calls: None,
+        text: "template <uint N, typename E, typename V>
 static E magpie_dot(V a, V b) {
     E sum = a[0] * b[0];
     for (uint n = 1; n < N; n++) {
@@ -135,95 +82,117 @@ static E magpie_dot(V a, V b) {
     }
     return sum;
 }
-"
-            }
-            Function::Length => {
-                "template <uint N, typename E, typename V>
+",
+    },
+    Row {
+        name: "magpie_length",
+        calls: Some(Function::Dot),
+        text: "template <uint N, typename E, typename V>
 static E magpie_length(V v) {
     return E(precise::sqrt(float(magpie_dot<N, E>(v, v))));
 }
-"
-            }
-            Function::Normalize => {
-                "template <uint N, typename E, typename V>
+",
+    },
+    Row {
+        name: "magpie_normalize",
+        calls: Some(Function::Length),
+        text: "template <uint N, typename E, typename V>
 static V magpie_normalize(V v) {
     return v / magpie_length<N, E>(v);
 }
-"
-            }
-            Function::Cross => {
-                "template <uint N, typename E, typename V>
+",
+    },
+    Row {
+        name: "magpie_cross",
+        calls: None,
+        text: "template <uint N, typename E, typename V>
 static V magpie_cross(V a, V b) {
     return a.yzx * b.zxy - a.zxy * b.yzx;
 }
-"
-            }
-            Function::Reflect => {
-                "template <uint N, typename E, typename V>
+",
+    },
+    Row {
+        name: "magpie_reflect",
+        calls: Some(Function::Dot),
+        text: "template <uint N, typename E, typename V>
 static V magpie_reflect(V v, V n) {
     E d = magpie_dot<N, E>(n, v);
     return v - (d + d) * n;
 }
-"
-            }
-            Function::Mix => {
-                "template <uint N, typename E, typename V>
+",
+    },
+    Row {
+        name: "magpie_mix",
+        calls: None,
+        text: "template <uint N, typename E, typename V>
 static V magpie_mix(V x, V y, V t) {
     return x * (E(1) - t) + y * t;
 }
-"
-            }
-            // The weak form may fail without cause.
-            Function::CompareExchange => {
-                "template <typename P, typename T>
+",
+    },
+    // The weak form may fail without cause.
+    Row {
+        name: "magpie_compare_exchange",
+        calls: None,
+        text: "template <typename P, typename T>
 static T magpie_compare_exchange(P place, T expected, T desired) {
     T seen = expected;
     while (!atomic_compare_exchange_weak_explicit(place, &seen, desired, memory_order_relaxed, memory_order_relaxed) && seen == expected) {
     }
     return seen;
 }
-"
-            }
-            Function::AtomicExchange => {
-                "template <typename P>
+",
+    },
+    Row {
+        name: "magpie_atomic_exchange",
+        calls: None,
+        text: "template <typename P>
 static float magpie_atomic_exchange(P place, float value) {
     return as_type<float>(atomic_exchange_explicit(place, as_type<uint>(value), memory_order_relaxed));
 }
-"
-            }
-            Function::AtomicAdd => {
-                "template <typename P>
+",
+    },
+    Row {
+        name: "magpie_atomic_add",
+        calls: None,
+        text: "template <typename P>
 static float magpie_atomic_add(P place, float value) {
     uint seen = atomic_load_explicit(place, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(place, &seen, as_type<uint>(as_type<float>(seen) + value), memory_order_relaxed, memory_order_relaxed)) {
     }
     return as_type<float>(seen);
 }
-"
-            }
-            Function::AtomicMin => {
-                "template <typename P>
+",
+    },
+    Row {
+        name: "magpie_atomic_min",
+        calls: Some(Function::Min),
+        text: "template <typename P>
 static float magpie_atomic_min(P place, float value) {
     uint seen = atomic_load_explicit(place, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(place, &seen, as_type<uint>(magpie_min<uint>(as_type<float>(seen), value)), memory_order_relaxed, memory_order_relaxed)) {
     }
     return as_type<float>(seen);
 }
-"
-            }
-            Function::AtomicMax => {
-                "template <typename P>
+",
+    },
+    Row {
+        name: "magpie_atomic_max",
+        calls: Some(Function::Max),
+        text: "template <typename P>
 static float magpie_atomic_max(P place, float value) {
     uint seen = atomic_load_explicit(place, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(place, &seen, as_type<uint>(magpie_max<uint>(as_type<float>(seen), value)), memory_order_relaxed, memory_order_relaxed)) {
     }
     return as_type<float>(seen);
 }
-"
-            }
-            // Over the active lanes below `end`.
-            Function::SimdSum => {
-                "static ulong magpie_simd_sum(ulong value, uint width, uint end) {
+",
+    },
+    // Over the active lanes below `end`.
+    Row {
+        name: "magpie_simd_sum",
+        calls: None,
+        text: "static ulong magpie_simd_sum(ulong value, uint width, uint end) {
     ulong active = ulong((simd_vote::vote_t)simd_active_threads_mask());
     ulong sum = 0;
     for (uint lane = 0; lane < width; lane++) {
@@ -232,10 +201,12 @@ static float magpie_atomic_max(P place, float value) {
     }
     return sum;
 }
-"
-            }
-            Function::SimdMin => {
-                "template <typename T>
+",
+    },
+    Row {
+        name: "magpie_simd_min",
+        calls: None,
+        text: "template <typename T>
 static T magpie_simd_min(T value, uint width) {
     ulong active = ulong((simd_vote::vote_t)simd_active_threads_mask());
     T least = value;
@@ -245,10 +216,12 @@ static T magpie_simd_min(T value, uint width) {
     }
     return least;
 }
-"
-            }
-            Function::SimdMax => {
-                "template <typename T>
+",
+    },
+    Row {
+        name: "magpie_simd_max",
+        calls: None,
+        text: "template <typename T>
 static T magpie_simd_max(T value, uint width) {
     ulong active = ulong((simd_vote::vote_t)simd_active_threads_mask());
     T most = value;
@@ -258,9 +231,14 @@ static T magpie_simd_max(T value, uint width) {
     }
     return most;
 }
-"
-            }
-        }
+",
+    },
+];
+
+impl Function {
+    /// How it is called.
+    pub(crate) fn name(self) -> &'static str {
+        TABLE[self as usize].name
     }
 }
 
@@ -274,15 +252,41 @@ impl Functions {
         let mut next = Some(function);
         while let Some(function) = next {
             self.0 |= 1 << function as u32;
-            next = function.calls();
+            next = TABLE[function as usize].calls;
         }
     }
 
     /// Writes them, each with an empty line behind it.
     pub(crate) fn write(self, out: &mut String) {
-        for function in Function::ALL.into_iter().filter(|&f| self.0 >> f as u32 & 1 == 1) {
-            out.push_str(function.text());
-            out.push('\n');
+        for (n, row) in TABLE.iter().enumerate() {
+            if self.0 >> n & 1 == 1 {
+                out.push_str(row.text);
+                out.push('\n');
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_defined_before_they_are_called() {
+        for (n, row) in TABLE.iter().enumerate() {
+            assert!(row.text.contains(&format!(" {}(", row.name)), "{}", row.name);
+            for (m, other) in TABLE.iter().enumerate().filter(|&(m, _)| m != n) {
+                let is_called = row.text.contains(&format!("{}<", other.name))
+                    || row.text.contains(&format!("{}(", other.name));
+                let is_noted = row.calls.is_some_and(|f| f as usize == m);
+                assert_eq!(is_called, is_noted, "{} calls {}", row.name, other.name);
+                assert!(!is_called || m < n, "{} stands before {}", row.name, other.name);
+            }
+        }
+        let mut all = Functions::default();
+        all.call(Function::Normalize);
+        let mut text = String::new();
+        all.write(&mut text);
+        assert!(text.contains("magpie_dot") && !text.contains("magpie_cross"), "{text}");
     }
 }
