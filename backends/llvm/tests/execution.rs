@@ -19,13 +19,12 @@ const FLAVORS: [Flavor; 4] = [
     Flavor::Amdgcn { wave64: false },
 ];
 
+/// One flavour: arithmetic is the same in all.
 #[test]
 fn every_op_on_every_type() {
-    for flavor in [FLAVORS[0], FLAVORS[2]] {
-        on_cpu(flavor, |subject| {
-            check_all(subject, |case, operands, got| within_ulps(case, operands, got, 4.0));
-        });
-    }
+    on_cpu(FLAVORS[0], |subject| {
+        check_all(subject, |case, operands, got| within_ulps(case, operands, got, 4.0));
+    });
 }
 
 #[test]
@@ -44,8 +43,8 @@ fn random_kernels() {
         on_cpu(flavor, |subject| {
             let first = 100 * n as u64;
             (first..first + 4).for_each(|seed| random::check(subject, seed, &exact));
-            (first..first + 5).for_each(|seed| random::check(subject, seed, &subgroups));
-            for (seed, nodes) in (first..first + 3).zip([5, 11, 20]) {
+            (first..first + 4).for_each(|seed| random::check(subject, seed, &subgroups));
+            for (seed, nodes) in (first..first + 2).zip([7, 20]) {
                 graphs::check(subject, seed, GraphShape::Reducible, nodes);
                 graphs::check(subject, seed, GraphShape::Any, nodes);
             }
