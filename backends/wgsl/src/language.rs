@@ -27,6 +27,7 @@ impl Language for Wgsl {
     const CODE: Code = Code::MPG_WGSL_1101;
     /// Section 2.4 of the WGSL specification; the function itself takes one.
     const MAX_NESTING: u32 = 127;
+    const MAX_CASES: usize = 16_383;
     const LOOP: &'static str = "loop {";
     const END_CASE: &'static str = "}";
 

@@ -130,6 +130,19 @@ fn nesting_beyond_the_limit() {
 }
 
 #[test]
+fn switches_beyond_the_limit() {
+    let mut text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {\nentry:\n".to_string();
+    text += "  %v: u32 = gpu.buffer_load %x, u32 0\n  switch %v";
+    for case in 0..16_400 {
+        text += &format!(", [{case}: b{}]", case % 3);
+    }
+    text += ", else end\nb0:\n  gpu.buffer_store %x, u32 1, %v\n  br end\n";
+    text += "b1:\n  gpu.buffer_store %x, u32 2, %v\n  br end\n";
+    text += "b2:\n  gpu.buffer_store %x, u32 3, %v\n  br end\nend:\n  ret\n}\n";
+    check(&text, "m.@k", "cases or more; WGSL allows 16383");
+}
+
+#[test]
 fn private_arrays_beyond_the_limit() {
     let array = |len: u32| {
         kernel(&format!(

@@ -94,8 +94,8 @@ struct Walk<'w, 'a, L> {
     copies: PhiCopies,
     temporaries: Vec<String>,
     loops: Vec<OpenLoop>,
-    /// What the open switches select by.
-    switches: Vec<Shape>,
+    /// What the open switches select by, and their labels so far.
+    switches: Vec<(Shape, usize)>,
     pending: Pending,
 }
 
@@ -154,7 +154,7 @@ impl<L: Language> Walk<'_, '_, L> {
                 self.text.argument(self.language, value)?;
                 self.text.out.push_str(") {\n");
                 self.text.enter::<L>()?;
-                self.switches.push(self.text.shape_of(value)?);
+                self.switches.push((self.text.shape_of(value)?, 0));
                 Ok(())
             }
             Event::Case { labels } => self.case(Some(labels)),
@@ -199,7 +199,19 @@ impl<L: Language> Walk<'_, '_, L> {
     }
 
     fn case(&mut self, labels: Option<&[u64]>) -> Emit {
-        let shape = self.switches.last().copied().unwrap_or(Shape::U32);
+        let Some((shape, cases)) = self.switches.last_mut() else {
+            return Err(self.text.broken("an arm without a switch"));
+        };
+        *cases += labels.map_or(0, <[u64]>::len);
+        if *cases > L::MAX_CASES {
+            let (kernel, most) = (&self.text.f.name, L::MAX_CASES);
+            let message = format!(
+                "a switch of kernel `{kernel}` has {cases} cases or more; {} allows {most}",
+                L::NAME
+            );
+            return Err(self.text.refuse_kernel(message, "split the switch"));
+        }
+        let shape = *shape;
         self.text.indent();
         self.language.case(self.text, shape, labels)?;
         self.text.out.push('\n');

@@ -56,6 +56,8 @@ pub trait Language: Sized {
     const CODE: Code;
     /// Deepest nesting of braces.
     const MAX_NESTING: u32;
+    /// Most labels of a `switch`.
+    const MAX_CASES: usize = usize::MAX;
     /// The head of a loop without a condition, with its brace: `loop {`.
     const LOOP: &'static str;
     /// How an arm of a `switch` ends, with its brace.

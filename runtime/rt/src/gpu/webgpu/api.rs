@@ -322,6 +322,10 @@ macro_rules! functions {
         }
 
         impl Api {
+            /// The names of the functions.
+            #[cfg(test)]
+            pub(super) const NAMES: &[&str] = &[$($symbol),*];
+
             /// Looks every function up.
             ///
             /// # Errors

@@ -101,7 +101,8 @@ impl Core {
         // SAFETY: adapter, descriptor and callback are valid; the answer lives until it is given.
         unsafe { (api.request_device)(adapter.handle, &descriptor, callback) };
         let label = adapter.properties.label();
-        let (status, device, message) = answer.wait(instance).unwrap_or_default();
+        let no_answer = (0, 0, "the library gives no answer".to_string());
+        let (status, device, message) = answer.wait(instance).unwrap_or(no_answer);
         let device = device as Object;
         if status != SUCCESS || device.is_null() {
             let why = format!("open {label}: {message}");
