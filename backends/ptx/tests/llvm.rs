@@ -76,6 +76,18 @@ fn kernels_do_what_the_interpreter_does() {
     }
 }
 
+/// Architectures that came with newer versions of LLVM and of PTX; an older LLVM is asked for less.
+#[test]
+fn newer_architectures_are_assembled() {
+    let Some(llvm) = llvm() else { return };
+    for sm in [100, 103, 120, 121] {
+        let validate = assembler(sm);
+        files().iter().take(4).for_each(|file| {
+            file.check(&by_llvm(&llvm, sm, &validate, None));
+        });
+    }
+}
+
 /// Arrays that are too large for static memory lie in one that the launch makes.
 #[test]
 fn large_shared_arrays_are_dynamic() {
