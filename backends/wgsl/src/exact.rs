@@ -53,12 +53,11 @@ fn needs_guard(text: &Text<'_>, flags: Flags, v: Value) -> bool {
     let Some(def) = text.f.def_inst(v) else { return false };
     let inst = text.f.inst(def);
     match inst.op {
-        // Where a product may be fused, it is not rounded.
-        Op::FMul if flags.contains(Flags::CONTRACT) && inst.flags.contains(Flags::CONTRACT) => {
-            false
+        // It may be fused: then it is not rounded.
+        Op::FMul if flags.intersect(inst.flags).contains(Flags::CONTRACT) => false,
+        magpie_mpir::float_ops!() | magpie_mpir::vector_ops!() | Op::Select | Op::Phi => {
+            !flags.contains(Flags::REASSOC)
         }
-        magpie_mpir::float_ops!() | Op::Select | Op::Phi => !flags.contains(Flags::REASSOC),
-        magpie_mpir::vector_ops!() => !flags.contains(Flags::REASSOC),
         // Numbers from elsewhere.
         magpie_mpir::integer_ops!()
         | magpie_mpir::trap_ops!()

@@ -6,7 +6,7 @@ use crate::language::Wgsl;
 use crate::memory::Memory;
 use crate::uniform_loads::UniformLoads;
 use magpie_gpu::structurize::StructuredBody;
-use magpie_gpu::text::{Emit, Text, write_body};
+use magpie_gpu::text::{Emit, Shape, Text, write_body};
 use magpie_mpir::{MpirFn, ValueDef};
 use magpie_types::kernel::{DeviceFeatures, KernelLayout, ParamLayout};
 use magpie_types::{PrimType, TypeCtx, TypeKind};
@@ -74,20 +74,14 @@ pub(crate) fn write_module(
 
 /// Features behind the types of a kernel. f16 stands in it only where the target has it.
 fn needed_types(f: &MpirFn, types: &TypeCtx) -> DeviceFeatures {
-    let is_half = |ty| match types.kind(ty) {
-        TypeKind::Prim(p) | TypeKind::Vec(p, _) => p == PrimType::F16,
+    let is_half = |ty| Shape::of_type(types, ty).is_some_and(|shape| shape.prim == PrimType::F16);
+    let has_half = |ty| match types.kind(ty) {
         TypeKind::Buffer(elem) | TypeKind::SharedArray(elem, _) | TypeKind::LocalArray(elem, _) => {
-            types.leaves(elem).iter().any(|l| {
-                types.element_prim(l.ty) == Some(PrimType::F16)
-                    || types.prim(l.ty) == Some(PrimType::F16)
-            })
+            types.leaves(elem).iter().any(|leaf| is_half(leaf.ty))
         }
-        _ => {
-            types.is_aggregate(ty)
-                && types.leaves(ty).iter().any(|l| types.prim(l.ty) == Some(PrimType::F16))
-        }
+        _ => types.leaves(ty).iter().any(|leaf| is_half(leaf.ty)),
     };
-    match f.locals.iter().any(|l| is_half(l.ty)) {
+    match f.locals.iter().any(|local| has_half(local.ty)) {
         true => DeviceFeatures::FLOAT16,
         false => DeviceFeatures::default(),
     }

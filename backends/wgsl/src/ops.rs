@@ -81,10 +81,18 @@ impl Wgsl {
 
             Op::IcmpEq | Op::IcmpNe => self.common(text, i),
             // As a signed number, true is -1.
-            Op::IcmpSlt => self.signed_order(text, i, "$0 < $1", "%S(#0) < %S(#1)", '>'),
-            Op::IcmpSgt => self.signed_order(text, i, "$0 > $1", "%S(#0) > %S(#1)", '<'),
-            Op::IcmpSle => self.signed_order(text, i, "$0 <= $1", "%S(#0) <= %S(#1)", '≥'),
-            Op::IcmpSge => self.signed_order(text, i, "$0 >= $1", "%S(#0) >= %S(#1)", '≤'),
+            Op::IcmpSlt => {
+                self.signed_order(text, i, "$0 < $1", "%S(#0) < %S(#1)", "%U(#0) > %U(#1)")
+            }
+            Op::IcmpSgt => {
+                self.signed_order(text, i, "$0 > $1", "%S(#0) > %S(#1)", "%U(#0) < %U(#1)")
+            }
+            Op::IcmpSle => {
+                self.signed_order(text, i, "$0 <= $1", "%S(#0) <= %S(#1)", "%U(#0) >= %U(#1)")
+            }
+            Op::IcmpSge => {
+                self.signed_order(text, i, "$0 >= $1", "%S(#0) >= %S(#1)", "%U(#0) <= %U(#1)")
+            }
             Op::IcmpUlt => self.unsigned(text, i, "$0 < $1", "%U(#0) < %U(#1)"),
             Op::IcmpUgt => self.unsigned(text, i, "$0 > $1", "%U(#0) > %U(#1)"),
             Op::IcmpUle => self.unsigned(text, i, "$0 <= $1", "%U(#0) <= %U(#1)"),
@@ -287,21 +295,12 @@ impl Wgsl {
         i: Inst,
         natural: &str,
         converted: &str,
-        bools: char,
+        bools: &str,
     ) -> Emit {
         if text.shape_of_operand(i, 0)?.prim != PrimType::Bool {
             return self.signed(text, i, natural, converted);
         }
-        text.expand(
-            self,
-            i,
-            match bools {
-                '<' => "%U(#0) < %U(#1)",
-                '>' => "%U(#0) > %U(#1)",
-                '≤' => "%U(#0) <= %U(#1)",
-                _ => "%U(#0) >= %U(#1)",
-            },
-        )
+        text.expand(self, i, bools)
     }
 
     // ----- floats -----
