@@ -9,6 +9,8 @@ use std::path::Path;
 pub struct ToolError {
     /// Whether there is no such tool, rather than one that failed.
     pub is_missing: bool,
+    /// Whether it is about a tool that the user named, which is not to be passed over.
+    pub is_named: bool,
     /// What is wrong, with the file that it is about.
     pub message: String,
     /// What was looked at, or what the tool said.
@@ -29,7 +31,7 @@ impl ToolError {
 
     /// No usable tool.
     pub(super) fn missing(message: String, notes: Vec<String>, help: String) -> ToolError {
-        ToolError { is_missing: true, message, notes, help }
+        ToolError { is_missing: true, is_named: false, message, notes, help }
     }
 
     /// A tool that ran and failed, with what it said.
@@ -37,7 +39,7 @@ impl ToolError {
         let said = said.trim();
         let cut = said.char_indices().nth(MAX_NOTE).map_or(said.len(), |(at, _)| at);
         let notes = if said.is_empty() { Vec::new() } else { vec![said[..cut].to_string()] };
-        ToolError { is_missing: false, message, notes, help: help.to_string() }
+        ToolError { is_missing: false, is_named: false, message, notes, help: help.to_string() }
     }
 
     /// A tool whose output is not what it should be.

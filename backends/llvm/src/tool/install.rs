@@ -61,7 +61,7 @@ pub(super) fn no_linker(rejected: Vec<String>) -> ToolError {
 /// What was named explicitly does not do.
 pub(super) fn unsuitable(target: Target, why: String, named_by: &str) -> ToolError {
     let help = format!("correct {named_by}, or remove it and {}", instructions(target));
-    ToolError::missing(why, Vec::new(), help)
+    ToolError { is_named: true, ..ToolError::missing(why, Vec::new(), help) }
 }
 
 #[cfg(test)]

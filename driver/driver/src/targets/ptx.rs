@@ -4,7 +4,7 @@ use super::Compiler;
 use crate::kernels::Kernels;
 use crate::manifest::PtxCodegen;
 use magpie_codegen_llvm::tool::Target;
-use magpie_diag::Diagnostic;
+use magpie_diag::{Code, Diagnostic};
 use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget};
 use magpie_mpir::FnId;
 use magpie_rt::gpu::DeviceProperties;
@@ -35,7 +35,14 @@ impl Compiler {
         };
         let llvm = match target.codegen {
             Codegen::Direct => None,
-            Codegen::Auto | Codegen::Llvm => self.llvm(Target::Nvptx).ok(),
+            Codegen::Auto | Codegen::Llvm => match self.llvm(Target::Nvptx) {
+                Ok(llvm) => Some(llvm),
+                // None is needed; but one that the user names has to do.
+                Err(e) if target.codegen == Codegen::Auto && !e.is_named => None,
+                Err(e) => {
+                    return Err(vec![e.to_diagnostic(Code::MPG_PTX_2002, kernels.func(id).span)]);
+                }
+            },
         };
         let writer = match llvm {
             Some(llvm) => format!("LLVM {} {}", llvm.version(), llvm.path().display()),
