@@ -1,7 +1,7 @@
 //! [`HipEmitter`]: from a kernel of the pipeline to a code object.
 
 use crate::code_object::{self, KernelFacts};
-use crate::target::HipTarget;
+use crate::target::{HipTarget, needs_wave64};
 use magpie_codegen_llvm::tool::{Job, Linker, Llvm, Output};
 use magpie_codegen_llvm::write_kernel;
 use magpie_diag::{Code, Diagnostic};
@@ -67,12 +67,10 @@ pub fn check_kernel(
         let d = Diagnostic::new(Code::MPG_HIP_2001, kernel.span, message);
         found.push(d.with_help("make its shared arrays smaller"));
     }
-    let word = Capability::HipWave64.word();
-    if let Some(meta) = &kernel.gpu_meta
+    if let Some(meta) = kernel.gpu_meta.as_ref().filter(|_| needs_wave64(kernel))
         && !target.has_wave64()
-        && meta.requires.iter().any(|r| r == word)
     {
-        let name = target.processor();
+        let (word, name) = (Capability::HipWave64.word(), target.processor());
         let message = format!("`{word}` is required, but wavefronts of {name} have 32 lanes");
         let d = Diagnostic::new(Code::MPG_CORE_1200, meta.spans.requires, message);
         found.push(d.with_help("compile for a processor with 64, such as gfx90a or gfx942"));

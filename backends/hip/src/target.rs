@@ -1,6 +1,8 @@
 //! [`HipTarget`]: what a kernel is compiled for.
 
 use magpie_codegen_llvm::{Flavor, MIN_LLVM};
+use magpie_gpu::capability::Capability;
+use magpie_mpir::MpirFn;
 use magpie_types::kernel::GpuBackend;
 
 /// An AMD GPU.
@@ -39,7 +41,16 @@ impl Default for HipTarget {
     }
 }
 
+/// The processor when no device is known and a kernel needs wavefronts of 64 lanes.
+const DEFAULT_WAVE64: &str = "gfx90a";
+
 impl HipTarget {
+    /// The target of a kernel when no device is known.
+    pub fn for_kernel(kernel: &MpirFn) -> HipTarget {
+        let arch = if needs_wave64(kernel) { DEFAULT_WAVE64 } else { DEFAULT_ARCH };
+        HipTarget { arch: arch.to_string() }
+    }
+
     /// The target with a name, such as `gfx90a` or `gfx90a:sramecc+:xnack-`.
     ///
     /// # Errors
@@ -107,6 +118,12 @@ impl HipTarget {
 
     /// The back end.
     pub const BACKEND: GpuBackend = GpuBackend::Hip;
+}
+
+/// Whether a kernel requires wavefronts of 64 lanes.
+pub(crate) fn needs_wave64(kernel: &MpirFn) -> bool {
+    let word = Capability::HipWave64.word();
+    kernel.gpu_meta.as_ref().is_some_and(|meta| meta.requires.iter().any(|r| r == word))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ impl Compiler {
     ) -> Result<KernelBlob, Vec<Diagnostic>> {
         let span = kernels.func(id).span;
         let target = match device.map(|device| device.architecture.as_str()) {
-            None | Some("") => HipTarget::default(),
+            None | Some("") => HipTarget::for_kernel(kernels.func(id)),
             Some(name) => HipTarget::new(name)
                 .map_err(|why| vec![Diagnostic::new(Code::MPG_HIP_2002, span, why)])?,
         };
