@@ -4,7 +4,8 @@ use super::Compiler;
 use crate::kernels::Kernels;
 use magpie_codegen_llvm::tool::{Target, ToolError};
 use magpie_diag::{Code, Diagnostic};
-use magpie_gpu_hip::{HipEmitter, HipTarget};
+use magpie_gpu::layout::{LayoutRules, compute_layout};
+use magpie_gpu_hip::{HipEmitter, HipTarget, check_kernel};
 use magpie_mpir::FnId;
 use magpie_rt::gpu::DeviceProperties;
 use magpie_types::kernel::{DeviceFeatures, KernelBlob};
@@ -29,4 +30,11 @@ impl Compiler {
         let emitter = HipEmitter { target: &target, llvm, linker };
         self.cached(kernels, id, &emitter, DeviceFeatures::default(), &text)
     }
+}
+
+/// What keeps a kernel from running on AMD GPUs, as far as that shows without tools.
+pub(super) fn check(kernels: &Kernels, id: FnId) -> Vec<Diagnostic> {
+    let kernel = kernels.func(id);
+    let layout = compute_layout(kernel, &kernels.module.types, &LayoutRules::ARGUMENTS);
+    check_kernel(kernel, &layout, &HipTarget::for_kernel(kernel)).err().unwrap_or_default()
 }

@@ -16,8 +16,7 @@ use crate::options::Options;
 use crate::session::Log;
 use bodies::{Bodies, bodies};
 use magpie_codegen_llvm::tool::{Environment, Linker, Llvm, Target, ToolError, ToolPaths};
-use magpie_diag::{Code, Diagnostic};
-use magpie_gpu::available::refusals;
+use magpie_diag::Diagnostic;
 use magpie_gpu::compile::BodyCompiler;
 use magpie_mpir::FnId;
 use magpie_rt::gpu::DeviceProperties;
@@ -96,7 +95,7 @@ impl Compiler {
         backend: GpuBackend,
     ) -> Vec<Diagnostic> {
         match backend {
-            GpuBackend::Hip => refusals(kernels.func(id), backend, Code::MPG_CORE_1304),
+            GpuBackend::Hip => hip::check(kernels, id),
             GpuBackend::Spv
             | GpuBackend::Msl
             | GpuBackend::Ptx
