@@ -134,7 +134,7 @@ pub(super) struct Limits {
     uniform_buffers_per_stage: u32,
     pub(super) uniform_binding_bytes: u64,
     pub(super) storage_binding_bytes: u64,
-    uniform_alignment: u32,
+    pub(super) uniform_alignment: u32,
     storage_alignment: u32,
     vertex_buffers: u32,
     pub(super) buffer_bytes: u64,

@@ -21,7 +21,10 @@ use std::time::{Duration, Instant};
 const MAX_ROUNDS: usize = 10_000;
 
 /// How many submissions may be under way; a host that runs further ahead waits.
-const MAX_PENDING: u64 = 1024;
+const MAX_PENDING: u64 = 64;
+
+/// Launches that go out in one submission.
+const MAX_BATCH: u32 = 64;
 
 /// What callbacks write; they may come from any thread.
 #[derive(Default)]
@@ -34,18 +37,34 @@ struct Reports {
     completed: AtomicU64,
 }
 
+/// Launches on their way into a submission.
+pub(super) struct Batch {
+    pub(super) serial: Serial,
+    encoder: Object,
+    pub(super) pass: Object,
+    pub(super) launches: u32,
+}
+
+// SAFETY: the library's objects may be used from any thread.
+unsafe impl Send for Batch {}
+
 /// A device of the library.
 pub(super) struct Core {
     instance: Arc<Instance>,
     pub(super) device: Object,
     pub(super) queue: Object,
     pub(super) label: String,
+    /// Dynamic offsets of uniform blocks are multiples of this.
+    pub(super) uniform_alignment: u32,
     reports: Arc<Reports>,
     /// The reference to `reports` that the library has.
     shared: *const Reports,
+    /// The serial of the newest work, submitted or not.
     newest: AtomicU64,
-    /// One thread at a time records and submits.
-    recording: Mutex<()>,
+    /// Everything up to this serial is submitted.
+    submitted: AtomicU64,
+    /// Launches that are not submitted yet; one thread at a time records and submits.
+    batch: Mutex<Option<Batch>>,
     /// One thread at a time has error scopes open.
     scopes: Mutex<()>,
 }
@@ -115,10 +134,12 @@ impl Core {
             device,
             queue,
             label,
+            uniform_alignment: adapter.limits.uniform_alignment.max(16),
             reports,
             shared,
             newest: AtomicU64::new(0),
-            recording: Mutex::new(()),
+            submitted: AtomicU64::new(0),
+            batch: Mutex::new(None),
             scopes: Mutex::new(()),
         })
     }
@@ -128,8 +149,65 @@ impl Core {
     }
 
     /// Holds off other threads while work is recorded and submitted.
-    pub(super) fn record(&self) -> MutexGuard<'_, ()> {
-        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn record(&self) -> MutexGuard<'_, Option<Batch>> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The batch that the next launch goes to.
+    pub(super) fn open_batch<'b>(&self, batch: &'b mut Option<Batch>) -> &'b mut Batch {
+        batch.get_or_insert_with(|| {
+            let (api, serial) = (self.api(), self.next_serial());
+            // SAFETY: the device is valid, and so is the encoder, which the batch ends.
+            let (encoder, pass) = unsafe {
+                let encoder = (api.create_encoder)(self.device, ptr::null());
+                (encoder, (api.begin_pass)(encoder, ptr::null()))
+            };
+            Batch { serial, encoder, pass, launches: 0 }
+        })
+    }
+
+    /// Submits the open batch when it is full or `now`.
+    ///
+    /// # Errors
+    /// What the library finds wrong with it; nothing of it is done then.
+    pub(super) fn flush(&self, batch: &mut Option<Batch>, now: bool) -> GpuResult<()> {
+        let Some(Batch { serial, encoder, pass, .. }) =
+            batch.take_if(|batch| now || batch.launches >= MAX_BATCH)
+        else {
+            return Ok(());
+        };
+        let what = format!("launches on {}", self.label);
+        let finished = self.scoped(&what, ErrorKind::LaunchFailed, |api| {
+            // SAFETY: pass and encoder are valid and end here.
+            unsafe {
+                (api.pass_end)(pass);
+                (api.pass_release)(pass);
+                let commands = (api.encoder_finish)(encoder, ptr::null());
+                (api.encoder_release)(encoder);
+                commands
+            }
+        });
+        match finished {
+            Ok(commands) => {
+                self.submit(commands, serial);
+                Ok(())
+            }
+            Err(error) => {
+                self.submitted.fetch_max(serial.0, Ordering::Relaxed);
+                self.reports.completed.fetch_max(serial.0, Ordering::Release);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether work may still be in the open batch.
+    pub(super) fn is_open(&self, serial: Serial) -> bool {
+        serial.0 > self.submitted.load(Ordering::Relaxed)
+    }
+
+    /// The serial of work that is recorded now.
+    pub(super) fn next_serial(&self) -> Serial {
+        Serial(self.newest.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Does something that the library may find wrong.
@@ -177,32 +255,27 @@ impl Core {
     }
 
     /// Submits recorded commands, which no error scope found wrong.
-    pub(super) fn submit(&self, commands: Object) -> Serial {
+    pub(super) fn submit(&self, commands: Object, serial: Serial) {
         let api = self.api();
         // SAFETY: queue and commands are valid; commands are submitted once.
-        let serial = unsafe {
-            let serial = (api.submit)(self.queue, 1, &commands);
+        unsafe {
+            (api.submit)(self.queue, 1, &commands);
             (api.commands_release)(commands);
-            serial
-        };
-        // A serial is never 0, which has always completed.
-        let serial = serial.max(self.newest.load(Ordering::Relaxed)).max(1);
-        self.newest.store(serial, Ordering::Relaxed);
+        }
+        self.submitted.fetch_max(serial.0, Ordering::Relaxed);
         let done = CallbackInfo {
             next: ptr::null(),
             mode: ALLOW_PROCESS_EVENTS,
             callback: on_done as super::api::WorkDone,
             userdata1: Arc::into_raw(Arc::clone(&self.reports)).cast_mut().cast(),
-            userdata2: serial as usize as UserData,
+            userdata2: serial.0 as usize as UserData,
         };
         // SAFETY: the callback takes the reference that it is given.
         unsafe { (api.on_work_done)(self.queue, done) };
-        if serial - self.reports.completed.load(Ordering::Relaxed).min(serial) > MAX_PENDING {
-            let until = serial - MAX_PENDING / 2;
-            // SAFETY: the device is valid, and that work was submitted.
-            unsafe { (api.poll)(self.device, 1, &until) };
+        if serial.0.saturating_sub(self.reports.completed.load(Ordering::Relaxed)) > MAX_PENDING {
+            // SAFETY: the device is valid; without an index the call is about all work.
+            unsafe { (api.poll)(self.device, 1, ptr::null()) };
         }
-        Serial(serial)
     }
 
     /// The serial of the newest work.
@@ -219,6 +292,9 @@ impl Core {
     /// # Errors
     /// Faults of the work.
     pub(super) fn wait(&self, serial: Serial, limit: Option<Duration>) -> GpuResult<bool> {
+        if self.is_open(serial) {
+            self.flush(&mut self.record(), true)?;
+        }
         let start = Instant::now();
         let mut done = self.is_done(serial);
         while !done {
@@ -256,6 +332,8 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        // Nobody is left to hear of an error.
+        let _ = self.flush(&mut self.record(), true);
         let api = &self.instance.api;
         // SAFETY: all work ends first; then nobody uses the device any more, and callbacks about it
         // come no later than its release.

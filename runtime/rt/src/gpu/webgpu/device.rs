@@ -50,7 +50,8 @@ impl WebGpuDevice {
 
     /// Records commands and submits them.
     fn run(&self, what: &str, record: impl FnOnce(&super::api::Api, Object)) -> GpuResult<Serial> {
-        let _turn = self.core.record();
+        let mut batch = self.core.record();
+        self.core.flush(&mut batch, true)?;
         let commands = self.core.scoped(what, ErrorKind::DriverError, |api| {
             // SAFETY: the device is valid; the encoder is used here only.
             unsafe {
@@ -61,7 +62,9 @@ impl WebGpuDevice {
                 commands
             }
         })?;
-        Ok(self.core.submit(commands))
+        let serial = self.core.next_serial();
+        self.core.submit(commands, serial);
+        Ok(serial)
     }
 
     fn touch(memory: &DeviceMemory, serial: Serial) {
@@ -70,7 +73,8 @@ impl WebGpuDevice {
 
     /// Writes whole words.
     fn write_words(&self, dst: &DeviceMemory, offset: u64, src: &[u8]) -> GpuResult<()> {
-        let _turn = self.core.record();
+        let mut batch = self.core.record();
+        self.core.flush(&mut batch, true)?;
         self.core.scoped("upload", ErrorKind::BufferError, |api| {
             // SAFETY: the buffer is valid, and the library copies the bytes during the call.
             unsafe {
@@ -180,8 +184,12 @@ impl Device for WebGpuDevice {
     fn free(&self, memory: &DeviceMemory) {
         let api = self.core.api();
         let buffer = memory.handle as usize as Object;
-        // SAFETY: the buffer is ours and is given back once; the library keeps its memory until
-        // the work that uses it is done.
+        if self.core.is_open(Serial(memory.last_use.load(Ordering::Relaxed))) {
+            // What goes wrong comes back from the call that waits for it.
+            let _ = self.core.flush(&mut self.core.record(), true);
+        }
+        // SAFETY: the buffer is ours and is given back once; the work that uses it is submitted, and
+        // the library keeps its memory until that is done.
         unsafe {
             (api.buffer_destroy)(buffer);
             (api.buffer_release)(buffer);

@@ -5,7 +5,7 @@ use super::api::{
     Object, PipelineDescriptor, PipelineLayoutDescriptor, SHADER_SOURCE_WGSL, STAGE_COMPUTE,
     ShaderDescriptor, ShaderSource, StringView, binding, usage,
 };
-use super::core::Core;
+use super::core::{Batch, Core};
 use super::device::create_buffer;
 use super::error::error;
 use crate::gpu::clock::now_ns;
@@ -19,13 +19,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How many sets of arguments are remembered.
 const GROUPS: usize = 8;
 
+/// How many launches of a batch have scalars of their own.
+const SLOTS: u32 = 64;
+
 /// A kernel that the library has taken.
 pub(super) struct WebGpuKernel {
     core: Arc<Core>,
     name: String,
     buffers: Vec<BufferParam>,
-    /// The uniform block and its binding.
-    uniform: Option<(u32, Object)>,
+    uniform: Option<Uniform>,
     group_layout: Object,
     pipeline_layout: Object,
     checked: Object,
@@ -39,9 +41,23 @@ unsafe impl Send for WebGpuKernel {}
 // SAFETY: as above.
 unsafe impl Sync for WebGpuKernel {}
 
+/// The uniform block: one slot for each launch of a batch.
+#[derive(Clone, Copy)]
+struct Uniform {
+    binding: u32,
+    block: Object,
+    /// Bytes of the block.
+    size: u64,
+    /// Bytes from one slot to the next.
+    stride: u32,
+}
+
 /// Arguments that were bound before.
 #[derive(Default)]
 struct Groups {
+    /// The batch that slots of the uniform block are taken by, and how many.
+    batch: Serial,
+    slots: u32,
     /// The numbers of the buffers, and the bind group.
     known: Vec<(Vec<u64>, Object)>,
     /// Which one is replaced next.
@@ -66,7 +82,6 @@ impl WebGpuKernel {
         blob: &KernelBlob,
     ) -> GpuResult<WebGpuKernel> {
         let layout = &blob.layout;
-        let _turn = core.record();
         let mut kernel = WebGpuKernel {
             core: Arc::clone(core),
             name: name.to_string(),
@@ -82,9 +97,10 @@ impl WebGpuKernel {
         kernel.uniform = match layout.transport {
             ScalarTransport::None => None,
             ScalarTransport::Uniform { binding } => {
-                let size = u64::from(layout.block_size);
-                let block = create_buffer(core, size, usage::UNIFORM | usage::COPY_DST)?;
-                Some((binding, block))
+                let stride = layout.block_size.next_multiple_of(core.uniform_alignment);
+                let bytes = u64::from(stride) * u64::from(SLOTS);
+                let block = create_buffer(core, bytes, usage::UNIFORM | usage::COPY_DST)?;
+                Some(Uniform { binding, block, size: u64::from(layout.block_size), stride })
             }
             ScalarTransport::PushConstants | ScalarTransport::Arguments => {
                 return Err(kernel.invalid("its scalars are not in a uniform block"));
@@ -103,22 +119,22 @@ impl WebGpuKernel {
     }
 
     fn create_layouts(&mut self) -> GpuResult<()> {
-        let entry = |binding, kind| LayoutEntry {
+        let entry = |binding, kind, dynamic_offset| LayoutEntry {
             next: ptr::null(),
             binding,
             visibility: STAGE_COMPUTE,
             array_size: 0,
-            buffer: BufferBinding { next: ptr::null(), kind, dynamic_offset: 0, min_size: 0 },
+            buffer: BufferBinding { next: ptr::null(), kind, dynamic_offset, min_size: 0 },
             sampler: [0; 2],
             texture: [0; 3],
             storage_texture: [0; 3],
         };
         let storage = |b: &BufferParam| match b.writes {
-            true => entry(b.binding, binding::STORAGE),
-            false => entry(b.binding, binding::READ_ONLY_STORAGE),
+            true => entry(b.binding, binding::STORAGE, 0),
+            false => entry(b.binding, binding::READ_ONLY_STORAGE, 0),
         };
         let mut entries: Vec<LayoutEntry> = self.buffers.iter().map(storage).collect();
-        entries.extend(self.uniform.map(|(at, _)| entry(at, binding::UNIFORM)));
+        entries.extend(self.uniform.map(|u| entry(u.binding, binding::UNIFORM, 1)));
         let mut bindings: Vec<u32> = entries.iter().map(|e| e.binding).collect();
         bindings.sort_unstable();
         if bindings.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -235,10 +251,7 @@ impl WebGpuKernel {
             entry(param.binding, memory.handle as usize as Object, size)
         });
         groups.entries.extend(bound);
-        if let Some((binding, block)) = self.uniform {
-            // All of it.
-            groups.entries.push(entry(binding, block, u64::MAX));
-        }
+        groups.entries.extend(self.uniform.map(|u| entry(u.binding, u.block, u.size)));
         let descriptor = GroupDescriptor {
             next: ptr::null(),
             label: StringView::NONE,
@@ -263,52 +276,57 @@ impl WebGpuKernel {
         unsafe { (self.core.api().group_release)(old.1) };
     }
 
-    /// Records a launch.
-    fn record(
-        &self,
-        api: &Api,
-        pipeline: Object,
-        group: Object,
-        dispatch: &Dispatch<'_>,
-    ) -> Object {
-        let ([x, y, z], core) = (dispatch.grid, &self.core);
-        // SAFETY: all objects are valid; pass and encoder are used here only. The block is written
-        // behind everything that was submitted before.
-        unsafe {
-            if let Some((_, block)) = self.uniform {
-                let scalars = dispatch.scalars;
-                let (data, size) = (scalars.as_ptr().cast(), scalars.len());
-                (api.write_buffer)(core.queue, block, 0, data, size);
-            }
-            let encoder = (api.create_encoder)(core.device, ptr::null());
-            let pass = (api.begin_pass)(encoder, ptr::null());
-            (api.pass_pipeline)(pass, pipeline);
-            (api.pass_group)(pass, 0, group, 0, ptr::null());
-            (api.pass_dispatch)(pass, x, y, z);
-            (api.pass_end)(pass);
-            (api.pass_release)(pass);
-            let commands = (api.encoder_finish)(encoder, ptr::null());
-            (api.encoder_release)(encoder);
-            commands
+    /// The bind group for the arguments of a launch; error scopes are around a new one.
+    fn group(&self, groups: &mut Groups, dispatch: &Dispatch<'_>) -> GpuResult<Object> {
+        if let Some(group) = self.known_group(groups, dispatch) {
+            self.core.check_alive()?;
+            return Ok(group);
         }
+        let what = format!("launch of `{}` on {}", self.name, self.core.label);
+        let group = self
+            .core
+            .scoped(&what, ErrorKind::LaunchFailed, |api| self.new_group(api, groups, dispatch))?;
+        self.remember(groups, dispatch, group);
+        Ok(group)
     }
 
-    /// Records a launch, with error scopes around what was not done before.
-    fn commands(&self, pipeline: Object, dispatch: &Dispatch<'_>) -> GpuResult<Object> {
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Records a launch into a batch.
+    fn record(
+        &self,
+        batch: &mut Option<Batch>,
+        pipeline: Object,
+        dispatch: &Dispatch<'_>,
+    ) -> GpuResult<Serial> {
         let core = &self.core;
-        if let Some(group) = self.known_group(&groups, dispatch) {
-            core.check_alive()?;
-            return Ok(self.record(core.api(), pipeline, group, dispatch));
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let group = self.group(&mut groups, dispatch)?;
+        if groups.slots == SLOTS && batch.as_ref().is_some_and(|b| b.serial == groups.batch) {
+            core.flush(batch, true)?;
         }
-        let what = format!("launch of `{}` on {}", self.name, core.label);
-        let recorded = core.scoped(&what, ErrorKind::LaunchFailed, |api| {
-            let group = self.new_group(api, &mut groups, dispatch);
-            (group, self.record(api, pipeline, group, dispatch))
-        });
-        let (group, commands) = recorded?;
-        self.remember(&mut groups, dispatch, group);
-        Ok(commands)
+        let open = core.open_batch(batch);
+        if groups.batch != open.serial {
+            (groups.batch, groups.slots) = (open.serial, 0);
+        }
+        let ([x, y, z], api) = (dispatch.grid, core.api());
+        let (mut offset, mut offsets) = (0, 0);
+        // SAFETY: all objects are valid. The slot of the block is written behind everything that was
+        // submitted before, and in front of this batch, which uses it once.
+        unsafe {
+            if let Some(uniform) = self.uniform {
+                (offset, offsets) = (groups.slots * uniform.stride, 1);
+                groups.slots += 1;
+                let (data, size) = (dispatch.scalars.as_ptr().cast(), dispatch.scalars.len());
+                (api.write_buffer)(core.queue, uniform.block, u64::from(offset), data, size);
+            }
+            (api.pass_pipeline)(open.pass, pipeline);
+            (api.pass_group)(open.pass, 0, group, offsets, &offset);
+            (api.pass_dispatch)(open.pass, x, y, z);
+        }
+        open.launches += 1;
+        for buffer in dispatch.buffers {
+            buffer.memory().last_use.fetch_max(open.serial.0, Ordering::Relaxed);
+        }
+        Ok(open.serial)
     }
 }
 
@@ -320,22 +338,21 @@ impl DeviceKernel for WebGpuKernel {
             false => self.checked,
         };
         let core = &self.core;
-        let _turn = core.record();
-        let commands = self.commands(pipeline, dispatch)?;
-        if let Some(token) = dispatch.timing {
-            // Measured by the host, alone on the device.
-            core.wait(core.newest(), None)?;
-            let start_ns = now_ns();
-            let serial = core.submit(commands);
-            core.wait(serial, None)?;
-            let timing = Timing { token, start_ns, end_ns: now_ns() };
-            self.timings.lock().unwrap_or_else(PoisonError::into_inner).push(timing);
+        let mut batch = core.record();
+        let Some(token) = dispatch.timing else {
+            let serial = self.record(&mut batch, pipeline, dispatch)?;
+            core.flush(&mut batch, dispatch.blocking)?;
             return Ok(serial);
-        }
-        let serial = core.submit(commands);
-        for buffer in dispatch.buffers {
-            buffer.memory().last_use.fetch_max(serial.0, Ordering::Relaxed);
-        }
+        };
+        // Measured by the host, alone on the device.
+        core.flush(&mut batch, true)?;
+        core.wait(core.newest(), None)?;
+        let start_ns = now_ns();
+        let serial = self.record(&mut batch, pipeline, dispatch)?;
+        core.flush(&mut batch, true)?;
+        core.wait(serial, None)?;
+        let timing = Timing { token, start_ns, end_ns: now_ns() };
+        self.timings.lock().unwrap_or_else(PoisonError::into_inner).push(timing);
         Ok(serial)
     }
 }
@@ -356,6 +373,6 @@ impl Drop for WebGpuKernel {
         release(self.unchecked, api.pipeline_release);
         release(self.pipeline_layout, api.pipeline_layout_release);
         release(self.group_layout, api.group_layout_release);
-        release(self.uniform.map_or(ptr::null_mut(), |u| u.1), api.buffer_release);
+        release(self.uniform.map_or(ptr::null_mut(), |u| u.block), api.buffer_release);
     }
 }

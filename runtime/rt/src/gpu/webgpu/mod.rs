@@ -5,7 +5,8 @@
 //! adapters, `core` opens a device and keeps its work in order, `device` holds memory, `kernel` what
 //! runs.
 //!
-//! Every buffer of the runtime is a buffer of the library. A launch is one submission.
+//! Every buffer of the runtime is a buffer of the library. Launches are recorded into one compute pass,
+//! which goes out when it is full, when something else is queued behind it, or when somebody waits.
 
 mod api;
 mod core;

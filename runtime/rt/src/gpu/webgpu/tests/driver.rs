@@ -193,3 +193,17 @@ fn more_launches_than_may_be_pending() {
     }
     assert_eq!(words(&buffers[0].read_all().unwrap()), [3000; 64]);
 }
+
+#[test]
+fn launches_of_a_batch_have_scalars_of_their_own() {
+    let Some(subject) = subject() else { return };
+    let buffer = Buffer::from_bytes(&subject.context, U32, &bytes(&[1; 64]), 0).unwrap();
+    let mut expected = 1u32;
+    for n in 0..200 {
+        let factor = n % 7;
+        expected = expected.wrapping_mul(factor).wrapping_add(1);
+        let (size, factor) = (line(1), word(factor));
+        subject.runtime.launch_async(&subject.context, SCALE, size, &[&buffer], &factor).unwrap();
+    }
+    assert_eq!(words(&buffer.read_all().unwrap()), [expected; 64]);
+}
