@@ -1,4 +1,4 @@
-//! Kernels of `examples/magpie` on the CPU device.
+//! Kernels of `examples/magpie` on a device of the runtime.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,21 +15,26 @@ pub(crate) struct Kernels {
     context: Arc<Context>,
 }
 
-/// Loads the kernels of an example for the CPU device with all threads.
+/// Loads the kernels of an example for the first device of a driver.
 ///
 /// # Panics
-/// When the example does not compile: then there is nothing to measure.
-pub(crate) fn load(example: &str) -> Kernels {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/magpie");
-    let mut session = Session::new(Options {
-        entry: Some(root.join(example)),
-        device: Some(DeviceChoice::Driver(DriverKind::Cpu)),
-        ..Options::new("bench")
-    });
+/// When the example does not compile or there is no device: then there is nothing to measure.
+pub(crate) fn load(example: &str, driver: DriverKind) -> Kernels {
+    let mut session = session(example, driver);
     let kernels = load_kernels(&mut session);
     let kernels = kernels.unwrap_or_else(|_| panic!("{example}: {:?}", session.take_findings()));
     let context = Runtime::global().default_device().unwrap_or_else(|error| panic!("{error}"));
     Kernels { kernels, context }
+}
+
+/// A session with an example.
+pub(crate) fn session(example: &str, driver: DriverKind) -> Session {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/magpie");
+    Session::new(Options {
+        entry: Some(root.join(example)),
+        device: Some(DeviceChoice::Driver(driver)),
+        ..Options::new("bench")
+    })
 }
 
 impl Kernels {
@@ -62,6 +67,11 @@ impl Kernels {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// The number of a kernel.
+    pub(crate) fn hash(&self, kernel: &str) -> u64 {
+        self.kernels.hash(kernel).unwrap_or_else(|| panic!("no kernel `{kernel}`"))
+    }
+
     /// Launches a kernel and waits. Scalars are 4 bytes each.
     pub(crate) fn launch(
         &self,
@@ -71,7 +81,18 @@ impl Kernels {
         buffers: &[&Buffer],
         scalars: &[[u8; 4]],
     ) {
-        let hash = self.kernels.hash(kernel).unwrap_or_else(|| panic!("no kernel `{kernel}`"));
+        self.launch_hash(self.hash(kernel), grid, block, buffers, scalars);
+    }
+
+    /// As [`Kernels::launch`], of any kernel of the runtime.
+    pub(crate) fn launch_hash(
+        &self,
+        hash: u64,
+        grid: [usize; 2],
+        block: [u32; 2],
+        buffers: &[&Buffer],
+        scalars: &[[u8; 4]],
+    ) {
         let size = LaunchSize {
             grid: [grid[0] as u32, grid[1] as u32, 1],
             block: [block[0], block[1], 1],
@@ -83,7 +104,7 @@ impl Kernels {
         let scalars = if scalars.is_empty() { &[][..] } else { &block[..] };
         Runtime::global()
             .launch(&self.context, hash, size, buffers, scalars)
-            .unwrap_or_else(|error| panic!("{kernel}: {error}"));
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     SAXPY_LEN,
 };
 use crate::kernels::{Kernels, floats, load, words};
-use magpie_rt::gpu::Buffer;
+use magpie_rt::gpu::{Buffer, DriverKind};
 
 pub(super) struct Saxpy {
     kernels: Kernels,
@@ -17,7 +17,7 @@ pub(super) struct Saxpy {
 
 impl Saxpy {
     pub(super) fn new() -> Saxpy {
-        let kernels = load("saxpy.mp");
+        let kernels = load("saxpy.mp", DriverKind::Cpu);
         let [x, y] = [1, 2].map(|seed| kernels.buffer(&inputs::coarse(seed)));
         Saxpy { kernels, x, y, factor: 0.0 }
     }
@@ -45,7 +45,7 @@ pub(super) struct Blur {
 
 impl Blur {
     pub(super) fn new() -> Blur {
-        let kernels = load("blur.mp");
+        let kernels = load("blur.mp", DriverKind::Cpu);
         let input = kernels.buffer(&inputs::image());
         let weights = kernels.buffer(&inputs::weights());
         let output = kernels.zeros(BLUR_SIZE * BLUR_SIZE);
@@ -74,7 +74,7 @@ pub(super) struct Nbody {
 
 impl Nbody {
     pub(super) fn new() -> Nbody {
-        let kernels = load("nbody.mp");
+        let kernels = load("nbody.mp", DriverKind::Cpu);
         let bodies = kernels.quads(&inputs::bodies());
         let accelerations = kernels.quads(&vec![[0.0; 4]; NBODY_LEN]);
         Nbody { kernels, bodies, accelerations }
@@ -106,7 +106,7 @@ pub(super) struct Mandelbrot {
 
 impl Mandelbrot {
     pub(super) fn new() -> Mandelbrot {
-        let kernels = load("mandelbrot.mp");
+        let kernels = load("mandelbrot.mp", DriverKind::Cpu);
         let steps = kernels.words(MANDELBROT_SIZE * MANDELBROT_SIZE);
         Mandelbrot { kernels, steps }
     }
@@ -132,7 +132,7 @@ pub(super) struct Reduction {
 
 impl Reduction {
     pub(super) fn new() -> Reduction {
-        let kernels = load("reduce.mp");
+        let kernels = load("reduce.mp", DriverKind::Cpu);
         let mut levels = vec![kernels.buffer(&inputs::positive())];
         let mut len = REDUCTION_LEN;
         while len > 1 {
@@ -165,7 +165,7 @@ pub(super) struct Matmul {
 
 impl Matmul {
     pub(super) fn new() -> Matmul {
-        let kernels = load("matmul.mp");
+        let kernels = load("matmul.mp", DriverKind::Cpu);
         let [a, b] = [6, 7].map(|seed| kernels.buffer(&inputs::matrix(seed)));
         let c = kernels.zeros(MATMUL_SIZE * MATMUL_SIZE);
         Matmul { kernels, a, b, c }
