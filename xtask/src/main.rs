@@ -5,6 +5,7 @@ mod photo;
 mod setup;
 mod step;
 mod test;
+mod wheels;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::step::{Failure, output, run};
+use crate::wheels;
 
 /// A program or library that tests use and that is not a Rust crate.
 struct Tool {
@@ -22,6 +23,8 @@ enum FoundBy {
     Library(&'static str),
     /// A file in this folder below `/usr/share`, `/usr/local/share` or `/etc`, whose name starts so.
     DataFile(&'static str, &'static str),
+    /// A module of Python 3.
+    PythonModule(&'static str),
 }
 
 /// Every tool, in the order of installation. A back end that needs one more adds a row.
@@ -50,13 +53,48 @@ const TOOLS: &[Tool] = &[
         package: "spirv-tools",
         used_for: "validating every emitted SPIR-V module",
     },
+    Tool {
+        name: "LLVM",
+        found_by: FoundBy::Program("llc-19"),
+        package: "llvm-19",
+        used_for: "kernels for NVIDIA and AMD GPUs by LLVM",
+    },
+    Tool {
+        name: "lld",
+        found_by: FoundBy::Program("ld.lld-19"),
+        package: "lld-19",
+        used_for: "linking kernels for AMD GPUs",
+    },
+    Tool {
+        name: "clang",
+        found_by: FoundBy::Program("clang++-19"),
+        package: "clang-19",
+        used_for: "compiling and running emitted MSL on the CPU",
+    },
+    Tool {
+        name: "Chromium",
+        found_by: FoundBy::Program("chromium"),
+        package: "chromium",
+        used_for: "running emitted WGSL in a browser",
+    },
+    Tool {
+        name: "pip",
+        found_by: FoundBy::PythonModule("pip"),
+        package: "python3-pip",
+        used_for: "fetching tools that are no packages",
+    },
 ];
 
 /// Installs what is missing; does nothing when everything is there.
 pub(crate) fn setup() -> Result<(), Failure> {
+    packages()?;
+    wheels::fetch()
+}
+
+fn packages() -> Result<(), Failure> {
     let missing = missing_tools();
     if missing.is_empty() {
-        println!("setup: all {} tools are installed", TOOLS.len());
+        println!("setup: all {} packages are installed", TOOLS.len());
         return Ok(());
     }
     println!("setup: installing {} of {} tools", missing.len(), TOOLS.len());
@@ -123,6 +161,11 @@ impl FoundBy {
             FoundBy::DataFile(dir, prefix) => ["/usr/share", "/usr/local/share", "/etc"]
                 .iter()
                 .any(|base| has_file(&Path::new(base).join(dir), prefix)),
+            FoundBy::PythonModule(name) => {
+                let import = format!("import {name}");
+                let python = Command::new("python3").args(["-c", &import]).output();
+                python.is_ok_and(|output| output.status.success())
+            }
         }
     }
 }
@@ -171,6 +214,7 @@ mod tests {
         assert!(!FoundBy::Program("no-such-program-here").found());
         assert!(!FoundBy::Library("libno-such-library.so.1").found());
         assert!(!FoundBy::DataFile("no/such/folder", "x").found());
+        assert!(!FoundBy::PythonModule("no_such_module").found());
         assert!(has_file(Path::new(env!("CARGO_MANIFEST_DIR")), "Cargo"));
         assert!(!has_file(Path::new(env!("CARGO_MANIFEST_DIR")), "argo"));
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::setup::setup;
 use crate::step::{Failure, cargo, run};
-use crate::target_dir;
+use crate::{root, target_dir};
 
 /// Runs every step, stops at the first failure and prints the time of each.
 pub(crate) fn test() -> Result<(), Failure> {
@@ -33,12 +33,28 @@ fn steps(times: &mut Vec<(&'static str, Duration)>) -> Result<(), Failure> {
         let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
         run("cargo clippy", cargo().args(arguments))
     })?;
+    timed("cargo clippy for macOS", &mut clippy_for_macos)?;
     timed("cargo test", &mut || {
         let mut command = cargo();
         command.args(["test", "--workspace"]);
         set_environment(&mut command)?;
         run("cargo test", &mut command)
     })
+}
+
+/// Checks the types of the Metal driver. Where its target cannot be had, that is said.
+fn clippy_for_macos() -> Result<(), Failure> {
+    const TARGET: &str = "aarch64-apple-darwin";
+    let mut rustup = Command::new("rustup");
+    let added = rustup.current_dir(root()).args(["target", "add", TARGET]).output();
+    if !added.is_ok_and(|output| output.status.success()) {
+        println!("skipped: needs the Rust target {TARGET}, and `rustup target add` has none");
+        return Ok(());
+    }
+    let arguments = ["clippy", "-p", "magpie_rt", "--lib", "--tests", "--target", TARGET];
+    // Without this feature a C compiler for macOS would be needed.
+    let features = ["--features", "blake3/pure", "--", "-D", "warnings"];
+    run("cargo clippy", cargo().args(arguments).args(features))
 }
 
 fn set_environment(command: &mut Command) -> Result<(), Failure> {

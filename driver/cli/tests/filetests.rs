@@ -22,7 +22,8 @@ fn main() -> ExitCode {
 /// The built command.
 #[derive(Default)]
 struct Magpie {
-    vulkan: OnceLock<Option<String>>,
+    /// The drivers that have devices here.
+    drivers: OnceLock<Vec<String>>,
 }
 
 impl Magpie {
@@ -30,27 +31,31 @@ impl Magpie {
         let mut command = Command::new(env!("CARGO_BIN_EXE_magpie"));
         command.args(args).env_remove("MAGPIE_DEVICE");
         command.env("MAGPIE_CACHE_DIR", env!("CARGO_TARGET_TMPDIR"));
+        let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/wgpu-native");
+        if std::env::var_os("MAGPIE_WGPU_LIBRARY").is_none() {
+            command.env("MAGPIE_WGPU_LIBRARY", library.join("libwgpu_native.so"));
+        }
         command
+    }
+
+    fn drivers_here(&self) -> Option<Vec<String>> {
+        let mut command = self.command(&["devices", "--output", "json"]);
+        let output = run_process(&mut command, LIMITS).ok()?;
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        let devices = report["devices"]["list"].as_array()?;
+        let drivers = devices.iter().filter_map(|device| device["drivers"].as_array()).flatten();
+        Some(drivers.filter_map(|driver| driver.as_str().map(str::to_string)).collect())
     }
 }
 
 impl Toolchain for Magpie {
     fn missing(&self, device: Device) -> Option<String> {
-        if device != Device::Vulkan {
-            return None;
-        }
-        let probe = || {
-            let mut command = self.command(&["devices", "--output", "json"]);
-            let output = run_process(&mut command, LIMITS).ok()?;
-            let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-            let devices = report["devices"]["list"].as_array()?;
-            let is_vulkan = |d: &serde_json::Value| {
-                d["drivers"].as_array().is_some_and(|all| all.iter().any(|d| d == "vulkan"))
-            };
-            devices.iter().any(is_vulkan).then_some(())
+        let name = match device {
+            Device::Interp | Device::Cpu | Device::Absent => return None,
+            Device::Vulkan | Device::WebGpu | Device::Cuda => device.name(),
         };
-        let missing = || probe().is_none().then(|| "a Vulkan device".to_string());
-        self.vulkan.get_or_init(missing).clone()
+        let there = self.drivers.get_or_init(|| self.drivers_here().unwrap_or_default());
+        (!there.iter().any(|driver| driver == name)).then(|| format!("a {name} device"))
     }
 
     fn run(&self, request: &RunRequest<'_>) -> Result<RunResult, String> {
@@ -58,6 +63,8 @@ impl Toolchain for Magpie {
             Device::Interp => &["--device", "interp"],
             Device::Cpu => &["--device", "cpu"],
             Device::Vulkan => &["--device", "vulkan"],
+            Device::WebGpu => &["--device", "webgpu"],
+            Device::Cuda => &["--device", "cuda"],
             Device::Absent => &["--gpu-fallback", "none"],
         };
         let mut command = self.command(&["run"]);
@@ -66,6 +73,8 @@ impl Toolchain for Magpie {
         if request.device == Device::Absent {
             // Without a driver to load there is no GPU, whatever the machine.
             command.env("VK_DRIVER_FILES", "/nothing").env("VK_ICD_FILENAMES", "/nothing");
+            command.env("CUDA_VISIBLE_DEVICES", "").env("HIP_VISIBLE_DEVICES", "");
+            command.env("MAGPIE_WGPU_LIBRARY", "/nothing");
         }
         let output = run_process(&mut command, LIMITS)?;
         Ok(RunResult {
@@ -102,14 +111,21 @@ impl Toolchain for Magpie {
     }
 
     fn emit(&self, target: &str, path: &Path) -> Result<String, String> {
-        if target != "spv" {
-            return Err(format!("this build emits spv, not {target}"));
-        }
+        let (names, text) = match target {
+            "spv" => ("spv,spv-text", "spvasm"),
+            "msl" => ("msl", "metal"),
+            "ptx" => ("ptx", "ptx"),
+            "wgsl" => ("wgsl", "wgsl"),
+            _ => return Err(format!("spv, msl, ptx and wgsl have text, not {target}")),
+        };
         // Artifacts lie beside the program, so it is built as a copy.
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
         let copy = dir.path().join(path.file_name().unwrap_or_default());
         std::fs::copy(path, &copy).map_err(|error| error.to_string())?;
-        let mut command = self.command(&["build", "--emit", "spv,spv-text"]);
+        // The PTX writer that is there on every machine.
+        let manifest = "[gpu.ptx]\ncodegen = \"direct\"\n";
+        std::fs::write(dir.path().join("Magpie.toml"), manifest).map_err(|e| e.to_string())?;
+        let mut command = self.command(&["build", "--emit", names]);
         let output = run_process(command.arg(&copy).current_dir(dir.path()), LIMITS)?;
         if output.exit_code != 0 {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
@@ -123,7 +139,7 @@ impl Toolchain for Magpie {
             validate(&module)?;
         }
         let read = |path: PathBuf| std::fs::read_to_string(path).map_err(|error| error.to_string());
-        files("spvasm").into_iter().map(read).collect()
+        files(text).into_iter().map(read).collect()
     }
 }
 

@@ -139,7 +139,7 @@ fn parse_devices(value: &str) -> Result<Vec<Device>, String> {
     let mut devices = Vec::new();
     for name in value.split_whitespace() {
         let device = Device::parse(name).ok_or_else(|| {
-            format!("unknown device `{name}`; known are interp, cpu, vulkan and none")
+            format!("unknown device `{name}`; known are interp, cpu, vulkan, webgpu, cuda and none")
         })?;
         if devices.contains(&device) {
             return Err(format!("device `{name}` twice"));

@@ -14,13 +14,18 @@ pub enum Device {
     Cpu,
     /// A Vulkan device; a software one will do.
     Vulkan,
+    /// A WebGPU device; a software one will do.
+    WebGpu,
+    /// An NVIDIA GPU by CUDA, where there is one.
+    Cuda,
     /// No device: none is visible and the CPU is no fallback.
     Absent,
 }
 
 impl Device {
     /// The devices on which a program runs unless it names its own. All must give the same output.
-    pub const MATRIX: &[Device] = &[Device::Interp, Device::Cpu, Device::Vulkan];
+    pub const MATRIX: &[Device] =
+        &[Device::Interp, Device::Cpu, Device::Vulkan, Device::WebGpu, Device::Cuda];
 
     /// The name in test names and in `devices:`.
     pub fn name(self) -> &'static str {
@@ -28,15 +33,21 @@ impl Device {
             Device::Interp => "interp",
             Device::Cpu => "cpu",
             Device::Vulkan => "vulkan",
+            Device::WebGpu => "webgpu",
+            Device::Cuda => "cuda",
             Device::Absent => "none",
         }
     }
 
     /// The device of a name.
     pub fn parse(name: &str) -> Option<Device> {
-        [Device::Interp, Device::Cpu, Device::Vulkan, Device::Absent]
-            .into_iter()
-            .find(|device| device.name() == name)
+        let all = Device::MATRIX.iter().copied().chain([Device::Absent]);
+        all.into_iter().find(|device| device.name() == name)
+    }
+
+    /// Whether a machine without it can run the tests: it cannot be installed.
+    pub fn is_optional(self) -> bool {
+        self == Device::Cuda
     }
 }
 
