@@ -8,6 +8,8 @@ use magpie_gpu_wgsl::{WgslEmitter, WgslTarget};
 use magpie_kernel_tests::{Gpu, Subject, skip};
 use magpie_rt::gpu::{DriverKind, LaunchSize};
 use magpie_types::kernel::DeviceFeatures;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
 /// The dialect of naga and wgpu-native: without the lines that only Chrome knows.
@@ -31,12 +33,21 @@ fn validate_with_naga(what: &str, text: &str) {
     }
 }
 
+/// Chrome's checker: of the workspace's tools, of `MAGPIE_TINT`, or of the path.
+fn tint() -> OsString {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/tint/tint");
+    if tools.exists() {
+        return tools.into();
+    }
+    std::env::var_os("MAGPIE_TINT").unwrap_or_else(|| "tint".into())
+}
+
 /// Panics with the message of Chrome's checker when it refuses a module.
 fn validate_with_tint(what: &str, text: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel.wgsl");
     std::fs::write(&path, text).unwrap();
-    let Ok(output) = Command::new("tint").args(["--format", "wgsl"]).arg(&path).output() else {
+    let Ok(output) = Command::new(tint()).args(["--format", "wgsl"]).arg(&path).output() else {
         return skip("tint");
     };
     let message = String::from_utf8_lossy(&output.stderr);

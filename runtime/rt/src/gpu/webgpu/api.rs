@@ -56,6 +56,10 @@ pub(super) struct Chained {
     pub(super) kind: u32,
 }
 
+/// `WGPUSType_InstanceExtras`, an extension of wgpu-native.
+pub(super) const INSTANCE_EXTRAS: u32 = 0x0003_0004;
+/// `WGPUInstanceFlag_Default`.
+pub(super) const DEFAULT_FLAGS: u64 = 1 << 24;
 /// `WGPUSType_ShaderSourceWGSL`.
 pub(super) const SHADER_SOURCE_WGSL: u32 = 2;
 /// `WGPUCallbackMode_AllowProcessEvents`.
@@ -100,6 +104,27 @@ pub(super) mod binding {
     pub(in super::super) const UNIFORM: u32 = 2;
     pub(in super::super) const STORAGE: u32 = 3;
     pub(in super::super) const READ_ONLY_STORAGE: u32 = 4;
+}
+
+#[repr(C)]
+pub(super) struct InstanceDescriptor {
+    pub(super) next: *const Chained,
+    pub(super) feature_count: usize,
+    pub(super) features: *const u32,
+    pub(super) limits: *const c_void,
+}
+
+/// What follows the flags is zero, which means the defaults.
+#[repr(C)]
+pub(super) struct InstanceExtras {
+    pub(super) chain: Chained,
+    pub(super) backends: u64,
+    pub(super) flags: u64,
+    pub(super) compilers: [u32; 3],
+    pub(super) dxc_path: StringView,
+    pub(super) dxc: [u32; 2],
+    pub(super) budgets: [*const u8; 2],
+    pub(super) display: [usize; 3],
 }
 
 #[repr(C)]
@@ -347,7 +372,7 @@ macro_rules! functions {
 
 functions! {
     version "wgpuGetVersion" () -> u32;
-    create_instance "wgpuCreateInstance" (*const c_void) -> Object;
+    create_instance "wgpuCreateInstance" (*const InstanceDescriptor) -> Object;
     enumerate_adapters "wgpuInstanceEnumerateAdapters" (Object, *const EnumerateOptions, *mut Object) -> usize;
     process_events "wgpuInstanceProcessEvents" (Object);
     instance_release "wgpuInstanceRelease" (Object);
@@ -404,6 +429,9 @@ mod tests {
     #[test]
     fn structures_have_the_sizes_of_the_headers() {
         assert_eq!(size_of::<StringView>(), 16);
+        assert_eq!(size_of::<InstanceDescriptor>(), 32);
+        assert_eq!(size_of::<InstanceExtras>(), 112);
+        assert_eq!(std::mem::offset_of!(InstanceExtras, dxc_path), 48);
         assert_eq!(size_of::<AdapterInfo>(), 96);
         assert_eq!(size_of::<Limits>(), 152);
         assert_eq!(std::mem::offset_of!(Limits, uniform_binding_bytes), 64);

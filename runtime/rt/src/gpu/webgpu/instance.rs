@@ -1,6 +1,9 @@
 //! The library with its instance, and the adapters it knows.
 
-use super::api::{self, AdapterInfo, Api, EnumerateOptions, Limits, Object, StringView, feature};
+use super::api::{
+    self, AdapterInfo, Api, Chained, EnumerateOptions, InstanceDescriptor, InstanceExtras, Limits,
+    Object, StringView, feature,
+};
 use super::error::error;
 use crate::gpu::error::{ErrorKind, GpuResult};
 use crate::gpu::properties::{DeviceLimits, DeviceProperties, DeviceType, DriverKind};
@@ -67,8 +70,8 @@ impl Instance {
         };
         let path = path.display();
         // SAFETY: of the functions only the version is called before it is known to be right.
-        let api = match unsafe { Api::new(library) } {
-            Ok(api) => api,
+        let functions = match unsafe { Api::new(library) } {
+            Ok(functions) => functions,
             Err(name) => {
                 return unavailable(format!(
                     "the WebGPU library {path} lacks the function {name}: it is no wgpu-native \
@@ -77,19 +80,36 @@ impl Instance {
             }
         };
         // SAFETY: it takes nothing and gives a number.
-        let version = unsafe { (api.version)() } >> 24;
+        let version = unsafe { (functions.version)() } >> 24;
         if version != MAJOR_VERSION {
             return unavailable(format!(
                 "the WebGPU library {path} is wgpu-native {version}; this runtime needs \
                  {MAJOR_VERSION}"
             ));
         }
-        // SAFETY: no descriptor means the defaults.
-        let handle = unsafe { (api.create_instance)(ptr::null()) };
+        // Others are not even started: OpenGL would look for a display.
+        let extras = InstanceExtras {
+            chain: Chained { next: ptr::null(), kind: api::INSTANCE_EXTRAS },
+            backends: api::NATIVE_BACKENDS,
+            flags: api::DEFAULT_FLAGS,
+            compilers: [0; 3],
+            dxc_path: StringView::NONE,
+            dxc: [0; 2],
+            budgets: [ptr::null(); 2],
+            display: [0; 3],
+        };
+        let descriptor = InstanceDescriptor {
+            next: (&raw const extras).cast(),
+            feature_count: 0,
+            features: ptr::null(),
+            limits: ptr::null(),
+        };
+        // SAFETY: both structures are those of the header, and read during the call.
+        let handle = unsafe { (functions.create_instance)(&descriptor) };
         if handle.is_null() {
             return unavailable(format!("the WebGPU library {path} does not start"));
         }
-        Ok(Instance { api, handle })
+        Ok(Instance { api: functions, handle })
     }
 }
 
