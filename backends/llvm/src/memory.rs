@@ -4,7 +4,7 @@
 use crate::emitter::{Emit, Emitter, Operand, line};
 use crate::flavor::{Flavor, Space};
 use crate::types::Shape;
-use magpie_mpir::{Flags, Inst, Op, Value, ValueDef};
+use magpie_mpir::{Flags, Inst, Value, ValueDef};
 use magpie_types::kernel::{CUDA_STATIC_SHARED, ParamLayout};
 use magpie_types::{TypeId, TypeKind};
 use std::fmt::Write;
@@ -99,7 +99,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Space, address, element type and, for arrays, length of the object that is operand 0.
+    /// Space, address and element type of the object that is operand 0.
     fn object(&self, i: Inst) -> Emit<(Space, String, TypeId)> {
         let v = self.arg_value(i, 0)?;
         let (space, elem) = match self.types.kind(self.f.ty(v)) {
@@ -202,49 +202,52 @@ impl Emitter<'_> {
 
     // ----- atomic operations -----
 
-    /// An atomic operation: relaxed, at the scope that the memory has. Floats go through the
-    /// integer of their width where nothing is computed with them.
-    pub(crate) fn atomic(&mut self, i: Inst) -> Emit {
-        let op = self.f.inst(i).op;
-        let place = self.place(i, 0)?;
-        let p = place.shape.prim;
-        if place.shape.lanes != 1 || p.bit_width() < 32 || place.space == Space::Private {
-            return Err(self.broken_at(i, "elements that no atomic operation takes"));
+    /// A read-modify-write: relaxed, at the scope that the memory has. `names` are LLVM's for signed
+    /// integers, unsigned ones and floats. Floats go through the integer of their width where
+    /// nothing is computed with them.
+    pub(crate) fn atomic(&mut self, i: Inst, names: [&str; 3]) -> Emit {
+        let v = self.arg(i, 2)?;
+        self.read_modify_write(i, names, v)
+    }
+
+    /// `gpu.atomic.sub`: of floats, hardware has sums only.
+    pub(crate) fn atomic_sub(&mut self, i: Inst) -> Emit {
+        let (shape, mut v) = (self.result_shape(i)?, self.arg(i, 2)?);
+        if shape.prim.is_float() {
+            v = self.emit(format_args!("fneg {shape} {v}"));
         }
+        self.read_modify_write(i, ["sub", "sub", "fadd"], v)
+    }
+
+    /// The place of an atomic operation.
+    fn atomic_place(&mut self, i: Inst) -> Emit<Place> {
+        let place = self.place(i, 0)?;
+        let Shape { prim, lanes } = place.shape;
+        match lanes == 1 && prim.bit_width() >= 32 && place.space != Space::Private {
+            true => Ok(place),
+            false => Err(self.broken_at(i, "elements that no atomic operation takes")),
+        }
+    }
+
+    fn read_modify_write(&mut self, i: Inst, names: [&str; 3], mut v: Operand) -> Emit {
+        let place = self.atomic_place(i)?;
+        let p = place.shape.prim;
         let bits = place.shape.with(p.bits_type());
         let scope = self.flavor.scope(place.space);
-        let mut v = self.arg(i, 2)?;
-        let name = match (op, p.is_float(), p.is_signed()) {
-            (Op::GpuAtomicAdd, false, _) => "add",
-            (Op::GpuAtomicAdd, true, _) => "fadd",
-            (Op::GpuAtomicSub, false, _) => "sub",
-            // Hardware adds.
-            (Op::GpuAtomicSub, true, _) => {
-                v = self.emit(format_args!("fneg {} {v}", place.shape));
-                "fadd"
-            }
-            (Op::GpuAtomicMin, true, _) => "fmin",
-            (Op::GpuAtomicMin, false, true) => "min",
-            (Op::GpuAtomicMin, false, false) => "umin",
-            (Op::GpuAtomicMax, true, _) => "fmax",
-            (Op::GpuAtomicMax, false, true) => "max",
-            (Op::GpuAtomicMax, false, false) => "umax",
-            (Op::GpuAtomicAnd, ..) => "and",
-            (Op::GpuAtomicOr, ..) => "or",
-            (Op::GpuAtomicXor, ..) => "xor",
-            (Op::GpuAtomicExchange, ..) => "xchg",
-            _ => return self.compare_and_swap(i, &place),
+        let [signed, unsigned, float] = names;
+        let name = match (p.is_float(), p.is_signed()) {
+            (true, _) => float,
+            (false, true) => signed,
+            (false, false) => unsigned,
         };
-        let is_moved = op == Op::GpuAtomicExchange && p.is_float();
-        let (shape, pointer, align) = match is_moved {
-            true => (bits, &place.pointer, place.align),
-            false => (place.shape, &place.pointer, place.align),
-        };
+        let is_moved = name == "xchg" && p.is_float();
+        let shape = if is_moved { bits } else { place.shape };
         if is_moved {
             v = self.emit(format_args!("bitcast {} {v} to {bits}", place.shape));
         }
         let text = format!(
-            "atomicrmw {name} {pointer}, {shape} {v} syncscope(\"{scope}\") monotonic, align {align}"
+            "atomicrmw {name} {}, {shape} {v} syncscope(\"{scope}\") monotonic, align {}",
+            place.pointer, place.align
         );
         if is_moved {
             let old = self.emit(format_args!("{text}"));
@@ -253,7 +256,9 @@ impl Emitter<'_> {
         self.define(i, format_args!("{text}"))
     }
 
-    fn compare_and_swap(&mut self, i: Inst, place: &Place) -> Emit {
+    /// `gpu.atomic.cas`.
+    pub(crate) fn compare_and_swap(&mut self, i: Inst) -> Emit {
+        let place = self.atomic_place(i)?;
         let bits = place.shape.with(place.shape.prim.bits_type());
         let scope = self.flavor.scope(place.space);
         let mut operands = [self.arg(i, 2)?, self.arg(i, 3)?];

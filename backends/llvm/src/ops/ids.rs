@@ -2,57 +2,60 @@
 
 use crate::emitter::{Emit, Emitter, Operand};
 use crate::flavor::Flavor;
-use magpie_mpir::{Inst, Op};
+use magpie_mpir::Inst;
 
 /// Places in the implicit arguments of a kernel on AMD GPUs (code object version 5): the numbers
 /// of workgroups are words, and the sizes of a workgroup half-words behind them.
 const AMD_GROUP_COUNTS: u32 = 0;
 const AMD_GROUP_SIZES: u32 = 12;
 
+/// What a launch tells in each dimension.
+#[derive(Clone, Copy)]
+pub(super) enum Id {
+    /// Position of the invocation in its workgroup.
+    Invocation,
+    /// Position of the workgroup.
+    Workgroup,
+    /// Invocations of a workgroup.
+    WorkgroupSize,
+    /// Workgroups of the launch.
+    Workgroups,
+}
+
 impl Emitter<'_> {
-    /// Positions and sizes of the launch.
-    pub(super) fn launch_id(&mut self, i: Inst) -> Emit {
-        let inst = self.f.inst(i);
-        let dim = inst.dim().min(2);
-        let v = match inst.op {
-            Op::GpuGlobalId => {
-                let group = self.id(Op::GpuWorkgroupId, dim);
-                let size = self.id(Op::GpuWorkgroupSize, dim);
-                let own = self.id(Op::GpuThreadId, dim);
-                let first = self.emit(format_args!("mul i32 {group}, {size}"));
-                return self.define(i, format_args!("add i32 {first}, {own}"));
-            }
-            op => self.id(op, dim),
-        };
+    pub(super) fn launch_id(&mut self, i: Inst, id: Id) -> Emit {
+        let v = self.id(i, id);
         self.define(i, format_args!("bitcast i32 {v} to i32"))
     }
 
+    pub(super) fn global_id(&mut self, i: Inst) -> Emit {
+        let [group, size, own] =
+            [Id::Workgroup, Id::WorkgroupSize, Id::Invocation].map(|id| self.id(i, id));
+        let first = self.emit(format_args!("mul i32 {group}, {size}"));
+        self.define(i, format_args!("add i32 {first}, {own}"))
+    }
+
     /// One number, read where it is needed: reading it costs nothing.
-    fn id(&mut self, op: Op, dim: u8) -> Operand {
+    fn id(&mut self, i: Inst, id: Id) -> Operand {
+        let dim = self.f.inst(i).dim().min(2);
         let axis = ["x", "y", "z"][usize::from(dim)];
-        match (self.flavor, op) {
-            (Flavor::Nvptx { .. }, _) => {
-                let register = match op {
-                    Op::GpuThreadId => "tid",
-                    Op::GpuWorkgroupId => "ctaid",
-                    Op::GpuWorkgroupSize => "ntid",
-                    _ => "nctaid",
-                };
-                self.read(&format!("llvm.nvvm.read.ptx.sreg.{register}.{axis}"), "i32")
-            }
-            (Flavor::Amdgcn { .. }, Op::GpuThreadId) => {
-                self.read(&format!("llvm.amdgcn.workitem.id.{axis}"), "i32")
-            }
-            (Flavor::Amdgcn { .. }, Op::GpuWorkgroupId) => {
-                self.read(&format!("llvm.amdgcn.workgroup.id.{axis}"), "i32")
-            }
-            (Flavor::Amdgcn { .. }, Op::GpuWorkgroupSize) => {
+        if let Flavor::Nvptx { .. } = self.flavor {
+            let register = match id {
+                Id::Invocation => "tid",
+                Id::Workgroup => "ctaid",
+                Id::WorkgroupSize => "ntid",
+                Id::Workgroups => "nctaid",
+            };
+            return self.read(&format!("llvm.nvvm.read.ptx.sreg.{register}.{axis}"), "i32");
+        }
+        match id {
+            Id::Invocation => self.read(&format!("llvm.amdgcn.workitem.id.{axis}"), "i32"),
+            Id::Workgroup => self.read(&format!("llvm.amdgcn.workgroup.id.{axis}"), "i32"),
+            Id::WorkgroupSize => {
                 let size = self.implicit(AMD_GROUP_SIZES + 2 * u32::from(dim), "i16", 2);
                 self.emit(format_args!("zext i16 {size} to i32"))
             }
-            (Flavor::Amdgcn { .. }, _) => {
-                self.implicit(AMD_GROUP_COUNTS + 4 * u32::from(dim), "i32", 4)
-            }
+            Id::Workgroups => self.implicit(AMD_GROUP_COUNTS + 4 * u32::from(dim), "i32", 4),
         }
     }
 

@@ -10,8 +10,9 @@ mod subgroup;
 pub(crate) use subgroup::is_lane_loop;
 
 use crate::emitter::{Emit, Emitter};
+use ids::Id;
 use magpie_mpir::{Inst, Op};
-use subgroup::Exchange;
+use subgroup::{Exchange, Reduction};
 
 impl Emitter<'_> {
     /// Appends what an instruction other than a phi does.
@@ -94,7 +95,11 @@ impl Emitter<'_> {
             Op::VecExtract => self.vec_extract(i),
             Op::LeafGet => self.leaf_get(i),
 
-            magpie_mpir::id_ops!() => self.launch_id(i),
+            Op::GpuThreadId => self.launch_id(i, Id::Invocation),
+            Op::GpuWorkgroupId => self.launch_id(i, Id::Workgroup),
+            Op::GpuWorkgroupSize => self.launch_id(i, Id::WorkgroupSize),
+            Op::GpuNumWorkgroups => self.launch_id(i, Id::Workgroups),
+            Op::GpuGlobalId => self.global_id(i),
 
             Op::GpuBufferLoad => self.emit_load(i, 0),
             Op::GpuBufferStore => self.emit_store(i, 0),
@@ -104,7 +109,15 @@ impl Emitter<'_> {
             Op::GpuShared => self.shared_array(i),
             Op::GpuLocal => self.private_array(i),
             Op::GpuBarrier => self.barrier(),
-            magpie_mpir::atomic_ops!() => self.atomic(i),
+            Op::GpuAtomicAdd => self.atomic(i, ["add", "add", "fadd"]),
+            Op::GpuAtomicSub => self.atomic_sub(i),
+            Op::GpuAtomicMin => self.atomic(i, ["min", "umin", "fmin"]),
+            Op::GpuAtomicMax => self.atomic(i, ["max", "umax", "fmax"]),
+            Op::GpuAtomicAnd => self.atomic(i, ["and"; 3]),
+            Op::GpuAtomicOr => self.atomic(i, ["or"; 3]),
+            Op::GpuAtomicXor => self.atomic(i, ["xor"; 3]),
+            Op::GpuAtomicExchange => self.atomic(i, ["xchg"; 3]),
+            Op::GpuAtomicCas => self.compare_and_swap(i),
 
             Op::GpuSubgroupSize => self.subgroup_size(i),
             Op::GpuSubgroupLaneId => self.subgroup_lane_id(i),
@@ -114,7 +127,9 @@ impl Emitter<'_> {
             Op::GpuSubgroupShuffleXor => self.subgroup_shuffle(i, Exchange::Butterfly),
             Op::GpuSubgroupShuffleUp => self.subgroup_shuffle(i, Exchange::Up),
             Op::GpuSubgroupShuffleDown => self.subgroup_shuffle(i, Exchange::Down),
-            Op::GpuSubgroupSum | Op::GpuSubgroupMin | Op::GpuSubgroupMax => self.subgroup_reduce(i),
+            Op::GpuSubgroupSum => self.subgroup_reduce(i, Reduction::Sum),
+            Op::GpuSubgroupMin => self.subgroup_reduce(i, Reduction::Min),
+            Op::GpuSubgroupMax => self.subgroup_reduce(i, Reduction::Max),
             Op::GpuSubgroupPrefixSum => self.subgroup_prefix_sum(i),
             Op::GpuSubgroupAny => self.subgroup_vote(i, false),
             Op::GpuSubgroupAll => self.subgroup_vote(i, true),

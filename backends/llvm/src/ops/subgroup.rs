@@ -23,6 +23,14 @@ pub(super) enum Exchange {
     Down,
 }
 
+/// How values of lanes become one.
+#[derive(Clone, Copy)]
+pub(super) enum Reduction {
+    Sum,
+    Min,
+    Max,
+}
+
 /// Whether an op is written as a loop over lanes, which takes basic blocks of its own.
 pub(crate) fn is_lane_loop(op: Op) -> bool {
     matches!(
@@ -206,8 +214,8 @@ impl Emitter<'_> {
     // ----- reductions -----
 
     /// Sum, smallest or largest over the members.
-    pub(super) fn subgroup_reduce(&mut self, i: Inst) -> Emit {
-        let (op, shape, v) = (self.f.inst(i).op, self.result_shape(i)?, self.arg(i, 0)?);
+    pub(super) fn subgroup_reduce(&mut self, i: Inst, op: Reduction) -> Emit {
+        let (shape, v) = (self.result_shape(i)?, self.arg(i, 0)?);
         let p = shape.prim;
         if p == PrimType::Bool {
             return Err(self.broken_at(i, "arithmetic on bool"));
@@ -215,11 +223,11 @@ impl Emitter<'_> {
         let members = self.members();
         if let (Flavor::Nvptx { sm: 80.. }, true, 32) = (self.flavor, p.is_int(), p.bit_width()) {
             let name = match (op, p.is_signed()) {
-                (Op::GpuSubgroupSum, _) => "add",
-                (Op::GpuSubgroupMin, true) => "min",
-                (Op::GpuSubgroupMin, false) => "umin",
-                (_, true) => "max",
-                (_, false) => "umax",
+                (Reduction::Sum, _) => "add",
+                (Reduction::Min, true) => "min",
+                (Reduction::Min, false) => "umin",
+                (Reduction::Max, true) => "max",
+                (Reduction::Max, false) => "umax",
             };
             let call =
                 self.call(&format!("llvm.nvvm.redux.sync.{name}"), "i32", "i32", &[&v, &members]);
@@ -246,7 +254,7 @@ impl Emitter<'_> {
     /// The sum over the members before this one.
     pub(super) fn subgroup_prefix_sum(&mut self, i: Inst) -> Emit {
         let (shape, v) = (self.result_shape(i)?, self.arg(i, 0)?);
-        let (p, op) = (shape.prim, Op::GpuSubgroupSum);
+        let (p, op) = (shape.prim, Reduction::Sum);
         if p == PrimType::Bool {
             return Err(self.broken_at(i, "arithmetic on bool"));
         }
@@ -281,21 +289,21 @@ impl Emitter<'_> {
         self.end_part(i, n, shape, [&whole, &total])
     }
 
-    fn combine(&mut self, p: PrimType, op: Op, [a, b]: [&Operand; 2]) -> Operand {
+    fn combine(&mut self, p: PrimType, op: Reduction, [a, b]: [&Operand; 2]) -> Operand {
         let ty = scalar(p);
         let name = match (op, p.is_float(), p.is_signed()) {
-            (Op::GpuSubgroupMin, true, _) => {
+            (Reduction::Sum, true, _) => return self.emit(format_args!("fadd {ty} {a}, {b}")),
+            (Reduction::Sum, false, _) => return self.emit(format_args!("add {ty} {a}, {b}")),
+            (Reduction::Min, true, _) => {
                 return self.extremum(p, "minnum", "or", Flags::NONE, [a, b]);
             }
-            (Op::GpuSubgroupMax, true, _) => {
+            (Reduction::Max, true, _) => {
                 return self.extremum(p, "maxnum", "and", Flags::NONE, [a, b]);
             }
-            (Op::GpuSubgroupMin, false, true) => "smin",
-            (Op::GpuSubgroupMin, false, false) => "umin",
-            (Op::GpuSubgroupMax, false, true) => "smax",
-            (Op::GpuSubgroupMax, false, false) => "umax",
-            (_, true, _) => return self.emit(format_args!("fadd {ty} {a}, {b}")),
-            (_, false, _) => return self.emit(format_args!("add {ty} {a}, {b}")),
+            (Reduction::Min, false, true) => "smin",
+            (Reduction::Min, false, false) => "umin",
+            (Reduction::Max, false, true) => "smax",
+            (Reduction::Max, false, false) => "umax",
         };
         let call = self.call(&format!("llvm.{name}.{ty}"), ty, ty, &[a, b]);
         self.emit(format_args!("call {call}"))
