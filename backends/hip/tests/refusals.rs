@@ -7,8 +7,8 @@ use magpie_codegen_llvm::tool::{Environment, Linker, Llvm, Target, ToolPaths};
 use magpie_diag::{Code, Diagnostic, FileId};
 use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_hip::{HipEmitter, HipTarget};
+use magpie_kernel_tests::write_script;
 use magpie_mpir::{FnId, parse_with_own_places};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// A toolchain of scripts.
@@ -23,11 +23,7 @@ impl Scripts {
 
     fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
-        // Renamed into place: a file that is still open for writing cannot be run.
-        let new = self.folder.path().join("new");
-        std::fs::write(&new, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::rename(&new, &path).unwrap();
+        write_script(&path, text);
         path
     }
 

@@ -7,14 +7,8 @@ use magpie_codegen_llvm::tool::{
     Environment, Job, Linker, Llvm, Output, Target, ToolError, ToolPaths,
 };
 use magpie_diag::{Code, Span};
-use std::os::unix::fs::PermissionsExt;
+use magpie_kernel_tests::{skip, write_script};
 use std::path::{Path, PathBuf};
-
-/// Says that a test cannot run; in CI that is a failure.
-fn skip(what: &str) {
-    println!("skipped: needs {what}");
-    assert!(std::env::var_os("CI").is_none(), "{what} is missing");
-}
 
 /// Surroundings without any tool.
 fn nowhere() -> Environment {
@@ -31,11 +25,7 @@ impl Folder {
 
     fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        // Renamed into place: a file that is still open for writing cannot be run.
-        let new = self.path("new");
-        std::fs::write(&new, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::rename(&new, &path).unwrap();
+        write_script(&path, text);
         path
     }
 

@@ -143,17 +143,13 @@ fn llvm_only_without_an_llvm_says_how_to_install_it() {
 #[cfg(unix)]
 #[test]
 fn an_llvm_that_fails_is_told_with_what_it_said() {
-    use std::os::unix::fs::PermissionsExt;
+    use magpie_kernel_tests::write_script;
     let folder = tempfile::tempdir().unwrap();
     let refused_by = |work: &str| {
         let path = folder.path().join("llc");
-        // Renamed into place: a file that is still open for writing cannot be run.
-        let new = folder.path().join("new");
         let about = "if [ \"$1\" = --version ]; then printf 'LLVM version 19.1.7\\n nvptx64 - x\\n'; \
                      exit 0; fi";
-        std::fs::write(&new, format!("#!/bin/sh\n{about}\n{work}\n")).unwrap();
-        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::rename(&new, &path).unwrap();
+        write_script(&path, &format!("{about}\n{work}"));
         let tools = ToolPaths { llc: Some(path), lld: None };
         let llvm = Llvm::find(Target::Nvptx, &tools, &Environment::default()).unwrap();
         refused(Codegen::Auto, Some(&llvm))

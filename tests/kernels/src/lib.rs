@@ -12,6 +12,8 @@ pub mod random;
 mod tool;
 
 pub use device::{Gpu, Translate, narrow, widen};
+#[cfg(unix)]
+pub use tool::write_script;
 pub use tool::{run_tool, skip};
 
 use magpie_gpu::compile::BodyCompiler;

@@ -37,3 +37,18 @@ pub fn run_tool(
         false => Some(Err(String::from_utf8_lossy(&output.stderr).into_owned())),
     }
 }
+
+/// Writes a shell script that can be run at once. Another process writes it: a file that is open for
+/// writing in this one, or in what another thread has just forked, cannot be run.
+#[cfg(unix)]
+pub fn write_script(path: &std::path::Path, text: &str) {
+    let new = path.with_extension("new");
+    let write = "cat > \"$0\" && chmod +x \"$0\" && mv \"$0\" \"$1\"";
+    let arguments = ["-c".as_ref(), write.as_ref(), new.as_os_str(), path.as_os_str()];
+    let mut child =
+        Command::new("sh").args(arguments).stdin(Stdio::piped()).spawn().expect("a shell");
+    let mut stdin = child.stdin.take().expect("its standard input");
+    stdin.write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).expect("a script");
+    drop(stdin);
+    assert!(child.wait().expect("a shell").success());
+}
