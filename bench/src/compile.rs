@@ -16,12 +16,32 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     of_ops("compile_50", 50, |_| contenders(50)),
     of_ops("compile_5000", 5_000, |_| contenders(5_000)),
     of_ops("compile_50000", 50_000, |_| contenders(50_000)),
-    // naga is left out where it would take minutes.
+    // naga would take minutes.
     Benchmark {
         peer: "magpie",
         ..of_ops("compile_500000", 500_000, |_| vec![Box::new(Magpie::new(500_000))])
     },
+    Benchmark { peer: "spv", ..of_ops("compile_targets", 50, |_| targets()) },
 ];
+
+const PTX_DIRECT: &str = "ptx direct";
+
+/// One kernel of 50 operations to each target; `ptx` and `hip` by the LLVM of this machine.
+fn targets() -> Vec<Box<dyn Contender>> {
+    [
+        ("spv", GpuBackend::Spv),
+        ("wgsl", GpuBackend::Wgsl),
+        ("msl", GpuBackend::Msl),
+        (PTX_DIRECT, GpuBackend::Ptx),
+        ("ptx", GpuBackend::Ptx),
+        ("hip", GpuBackend::Hip),
+    ]
+    .into_iter()
+    .map(|(name, backend)| -> Box<dyn Contender> {
+        Box::new(Magpie::for_target(name, backend, 50))
+    })
+    .collect()
+}
 
 const fn of_ops(
     name: &'static str,
@@ -90,36 +110,48 @@ fn chain(@builtin(global_invocation_id) gid: vec3<u32>) {
 }
 
 struct Magpie {
-    source: PathBuf,
+    name: &'static str,
+    backend: GpuBackend,
+    /// Holds the source and a manifest.
+    folder: PathBuf,
     bytes: usize,
 }
 
 impl Magpie {
     fn new(ops: usize) -> Magpie {
-        let name = format!("magpie-bench-{}-{ops}.mp", std::process::id());
-        let source = std::env::temp_dir().join(name);
-        let written = std::fs::write(&source, magpie_source(ops));
-        written.unwrap_or_else(|error| panic!("{}: {error}", source.display()));
-        Magpie { source, bytes: 0 }
+        Magpie::for_target("magpie", GpuBackend::Spv, ops)
+    }
+
+    fn for_target(name: &'static str, backend: GpuBackend, ops: usize) -> Magpie {
+        let folder =
+            format!("magpie-bench-{}-{ops}-{}", std::process::id(), name.replace(' ', "-"));
+        let folder = std::env::temp_dir().join(folder);
+        let codegen = if name == PTX_DIRECT { "direct" } else { "auto" };
+        let write = |file: &str, text: String| std::fs::write(folder.join(file), text);
+        let written = std::fs::create_dir_all(&folder)
+            .and_then(|()| write("main.mp", magpie_source(ops)))
+            .and_then(|()| write("Magpie.toml", format!("[gpu.ptx]\ncodegen = \"{codegen}\"\n")));
+        written.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        Magpie { name, backend, folder, bytes: 0 }
     }
 }
 
 impl Drop for Magpie {
     fn drop(&mut self) {
-        // A file left in the temporary folder does no harm.
-        std::fs::remove_file(&self.source).ok();
+        // A folder left among temporary files does no harm.
+        std::fs::remove_dir_all(&self.folder).ok();
     }
 }
 
 impl Contender for Magpie {
     fn name(&self) -> &str {
-        "magpie"
+        self.name
     }
 
     fn run(&mut self) {
-        let entry = Some(self.source.clone());
+        let entry = Some(self.folder.join("main.mp"));
         let mut session = Session::new(Options { entry, ..Options::new("check") });
-        let blobs = compile_kernels(&mut session, GpuBackend::Spv)
+        let blobs = compile_kernels(&mut session, self.backend)
             .unwrap_or_else(|_| panic!("{:?}", session.take_findings()));
         let size =
             |code: &BlobCode| if let BlobCode::Bytes(bytes) = code { bytes.len() } else { 0 };

@@ -5,7 +5,8 @@
 use crate::functions::Function;
 use crate::language::Wgsl;
 use magpie_gpu::text::{Emit, Text};
-use magpie_mpir::{Const, Flags, Inst, Op, Value};
+use magpie_mpir::{Const, Flags, Inst, Op, Value, ValueDef};
+use magpie_types::kernel::ParamLayout;
 
 /// Freedoms under which numbers are as in a textbook.
 const FINITE: Flags = Flags(Flags::NNAN.0 | Flags::NSZ.0);
@@ -58,6 +59,12 @@ fn needs_guard(text: &Text<'_>, flags: Flags, v: Value) -> bool {
         magpie_mpir::float_ops!() | magpie_mpir::vector_ops!() | Op::Select | Op::Phi => {
             !flags.contains(Flags::REASSOC)
         }
+        // A compiler may take the number from where the kernel stored it, or from before its bits
+        // were looked at.
+        Op::GpuBufferLoad | Op::GpuLeafLoad => {
+            !flags.contains(Flags::REASSOC) && is_written(text, text.f.arg(def, 0))
+        }
+        Op::BitsCast => !flags.contains(Flags::REASSOC),
         // Numbers from elsewhere.
         magpie_mpir::integer_ops!()
         | magpie_mpir::trap_ops!()
@@ -67,13 +74,13 @@ fn needs_guard(text: &Text<'_>, flags: Flags, v: Value) -> bool {
         | magpie_mpir::id_ops!()
         | magpie_mpir::atomic_ops!()
         | magpie_mpir::subgroup_ops!()
-        | magpie_mpir::access_ops!()
+        | Op::GpuBufferStore
+        | Op::GpuLeafStore
         | magpie_mpir::ownership_ops!()
         | magpie_mpir::object_ops!()
         | magpie_mpir::launch_ops!()
         | magpie_mpir::low_host_ops!()
         | Op::Cast
-        | Op::BitsCast
         | Op::GpuBufferLen
         | Op::GpuShared
         | Op::GpuLocal
@@ -84,5 +91,14 @@ fn needs_guard(text: &Text<'_>, flags: Flags, v: Value) -> bool {
         | Op::CallIndirect
         | Op::CallableCapture
         | Op::Panic => false,
+    }
+}
+
+/// Whether a buffer or an array may hold what the kernel stored.
+fn is_written(text: &Text<'_>, memory: Value) -> bool {
+    let ValueDef::Param(n) = text.f.def(memory) else { return true };
+    match text.layout.params.get(n as usize) {
+        Some(ParamLayout::Buffer(buffer)) => buffer.writes,
+        Some(ParamLayout::Scalar { .. }) | None => true,
     }
 }

@@ -87,10 +87,6 @@ fn names_that_are_unknown_or_not_made_here_are_refused() {
             "error[MPL0001]: unknown emit name `spv-txt`\nhelp: did you mean `spv-text`?\n",
         ),
         ("", "error[MPL0001]: unknown emit name ``\n"),
-        (
-            "ptx",
-            "error[MPG_CORE_1300]: `--emit ptx` needs a back end that this build does not have\n",
-        ),
         ("exe", "error[MPT2050]: `--emit exe` is not supported by this build\n"),
         ("ast", "error[MPT2050]: `--emit ast` is not supported by this build\n"),
     ] {
