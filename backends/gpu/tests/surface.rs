@@ -6,6 +6,7 @@
 use magpie_diag::{Diagnostic, FileId, SourceMap};
 use magpie_gpu::surface::{
     RuleSet, check_barriers, check_bounds_guards, check_shared_races, check_surface,
+    check_unproved_writes, check_write_collisions,
 };
 use magpie_mpir::{Module, Stage, parse_with_own_places, verify_module};
 use std::path::Path;
@@ -105,4 +106,31 @@ b:
     assert_eq!(codes(RuleSet::MISSING_SCALARS), "MPG_CORE_1200");
     assert_eq!(codes(RuleSet::EXCESS), "MPG_CORE_1302");
     assert_eq!(codes(RuleSet::MAGPIE.without(RuleSet::MAGPIE)), "");
+}
+
+/// Devices for CUDA have more shared memory than kernels get without asking for it.
+#[test]
+fn large_shared_arrays_are_a_choice() {
+    let text = "\
+gpu fn @k() target(ptx) workgroup(64, 1, 1) {
+b:
+  %s: shared_array<20000, f32> = gpu.shared
+  ret
+}
+";
+    let module = parse_with_own_places(text, FileId(0)).expect("well-formed text");
+    let kernel = module.find_fn("k").or(module.find_fn("@k")).expect("the kernel");
+    let found = |rules| check_surface(&module, kernel, rules);
+    assert_eq!(found(RuleSet::MAGPIE)[0].code.as_str(), "MPG_PTX_2001");
+    assert_eq!(found(RuleSet::MAGPIE.without(RuleSet::LARGE_SHARED)), []);
+}
+
+#[test]
+fn write_races() {
+    for path in files("write_races") {
+        run(&path, &|module, kernel| {
+            let (f, types) = (module.func(kernel), &module.types);
+            [check_write_collisions(f, types), check_unproved_writes(f, types)].concat()
+        });
+    }
 }

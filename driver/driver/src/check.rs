@@ -7,7 +7,7 @@ use crate::session::{Session, Stop};
 use crate::source_file;
 use crate::targets::Compiler;
 use magpie_diag::Code;
-use magpie_gpu::surface::check_bounds_guards;
+use magpie_gpu::surface::{check_bounds_guards, check_unproved_writes};
 use magpie_mpir::parse_with_own_places;
 use magpie_mpir::verify::{Stage, verify_module};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub fn check(session: &mut Session) -> Result<(), Stop> {
     session.stop_on_errors()
 }
 
-/// Accesses without a guard, and what declared targets cannot do. MPIR text need not declare one.
+/// Accesses without a guard, writes that may collide, and what declared targets cannot do. MPIR text need not declare one.
 fn check_targets(
     session: &mut Session,
     project: &Project,
@@ -40,6 +40,7 @@ fn check_targets(
     let compiler = Compiler::for_checks(&project.manifest, session.log());
     for &id in &kernels.ids {
         session.report_all(check_bounds_guards(kernels.func(id), &kernels.module.types));
+        session.report_all(check_unproved_writes(kernels.func(id), &kernels.module.types));
         let declared = kernels.target(id).filter(|_| declares_targets);
         if let Some(backend) = declared {
             session.report_all(compiler.check(kernels, id, backend));

@@ -14,17 +14,19 @@ mod host_ops;
 mod shared_races;
 mod types;
 mod walk;
+mod write_races;
 
 pub use barriers::check_barriers;
 pub use bounds_guards::check_bounds_guards;
 pub use shared_races::check_shared_races;
+pub use write_races::{check_unproved_writes, check_write_collisions};
 
 use crate::capability::Capability;
 use crate::target::TargetLimits;
 use magpie_diag::{Code, Diagnostic, Span, sort_diagnostics};
 use magpie_mpir::{FnId, Module, MpirFn};
 use magpie_types::TypeId;
-use magpie_types::kernel::GpuBackend;
+use magpie_types::kernel::{CUDA_MOST_SHARED, GpuBackend};
 use rustc_hash::FxHashSet;
 
 /// A set of rules, each named by what it forbids.
@@ -55,8 +57,12 @@ impl RuleSet {
     /// Buffer elements with padding on `spv`; a warning (`MPG_SPV_2003`).
     pub const PADDED_ELEMENTS: RuleSet = RuleSet(1 << 8);
 
+    /// Shared memory on `ptx` that devices have only when they are asked for it
+    /// (`MPG_PTX_2001`; `[gpu.ptx] shared_opt_in` lifts it).
+    pub const LARGE_SHARED: RuleSet = RuleSet(1 << 9);
+
     /// The rules of Magpie (`.mp`): all.
-    pub const MAGPIE: RuleSet = RuleSet((1 << 9) - 1);
+    pub const MAGPIE: RuleSet = RuleSet((1 << 10) - 1);
 
     /// Whether every rule of `other` is here.
     pub fn contains(self, other: RuleSet) -> bool {
@@ -92,7 +98,12 @@ pub fn check_surface_for(
         module,
         kernel: module.func(kernel),
         target,
-        limits: TargetLimits::of(target),
+        limits: match target {
+            GpuBackend::Ptx if !rules.contains(RuleSet::LARGE_SHARED) => {
+                TargetLimits { shared_bytes: CUDA_MOST_SHARED, ..TargetLimits::of(target) }
+            }
+            _ => TargetLimits::of(target),
+        },
         rules,
         shared_bytes: 0,
         exceeds_shared: false,
@@ -114,11 +125,12 @@ pub fn check_kernels(module: &Module, kernels: &[FnId], rules: RuleSet) -> Vec<D
 }
 
 /// Checks several closed kernels: barriers in divergent control flow (`MPG_CORE_1401`), shared
-/// memory read without a barrier (`MPG_CORE_1402`).
+/// memory read without a barrier (`MPG_CORE_1402`), writes that collide (`MPG_CORE_1400`).
 pub fn check_closed_kernels(module: &Module, kernels: &[FnId]) -> Vec<Diagnostic> {
     once(kernels.iter().map(|&k| {
         let mut out = check_barriers(module.func(k), &module.types);
         out.extend(check_shared_races(module.func(k), &module.types));
+        out.extend(check_write_collisions(module.func(k), &module.types));
         out
     }))
 }

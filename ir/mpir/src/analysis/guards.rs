@@ -106,7 +106,7 @@ impl Guards {
 
 /// The block from which `b` is always entered first: its only predecessor that it does not
 /// dominate itself.
-fn entered_from(cfg: &Cfg, dom: &Dominators, b: Block) -> Option<Block> {
+pub(super) fn entered_from(cfg: &Cfg, dom: &Dominators, b: Block) -> Option<Block> {
     let mut from = None;
     for &p in cfg.preds(b) {
         if cfg.is_reachable(p) && !dom.dominates(b, p) && from.replace(p).is_some() {

@@ -15,6 +15,7 @@ pub(crate) mod predicate;
 mod ranges;
 mod uniformity;
 mod uses;
+mod write_conflicts;
 
 pub use affine::{Affine, AffineForms, Term, Variable};
 pub use call_graph::CallGraph;
@@ -28,3 +29,6 @@ pub use positions::Positions;
 pub use ranges::{LaunchFacts, Range, Ranges};
 pub use uniformity::Uniformity;
 pub use uses::{User, Uses};
+pub use write_conflicts::{
+    Collision, Invocation, LaunchDomain, StoreConflicts, WriteAnswer, write_conflicts,
+};
