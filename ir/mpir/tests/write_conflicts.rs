@@ -342,7 +342,7 @@ fn shared_arrays() {
     assert_eq!(of_shared(&format!("{store}\ngpu.barrier\n{mirrored}")), ["unique", "unique"]);
     assert_eq!(
         of_shared(&format!("{store}\n{mirrored}")),
-        ["0,0,0 and 63,0,0 at 0", "63,0,0 and 0,0,0 at 0"]
+        ["63,0,0 and 0,0,0 at 63", "0,0,0 and 63,0,0 at 63"]
     );
     // A tree.
     let tree = "br bb1
