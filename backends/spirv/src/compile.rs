@@ -1,9 +1,9 @@
 //! From a kernel of the pipeline to a blob: legalisation, bounds checks, structure, emission.
 
-use crate::available;
 use crate::emitter::Emitter;
 use crate::target::SpirvTarget;
 use magpie_diag::{Code, Diagnostic, SourceMap};
+use magpie_gpu::available::refusals;
 use magpie_gpu::compile::{BodyCompiler, CompiledBody, check_features, lower_for_target};
 use magpie_gpu::layout::compute_layout;
 use magpie_gpu::structurize::structurize_any;
@@ -40,7 +40,7 @@ impl BodyCompiler for SpirvEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
-        let refusals = available::refusals(kernel);
+        let refusals = refusals(kernel, GpuBackend::Spv, Code::MPG_SPV_1101);
         if !refusals.is_empty() {
             return Err(refusals);
         }

@@ -55,7 +55,6 @@
 //! Operations are the native ones. A shuffle from a lane outside the subgroup, or from one that
 //! takes no part, gives any value. A broadcast is a shuffle, since its lane need not be constant.
 
-mod available;
 mod builder;
 mod capabilities;
 mod compile;

@@ -1,7 +1,9 @@
 //! What no WGSL can do, found before anything is emitted.
 
 use magpie_diag::{Code, Diagnostic, Span};
+use magpie_gpu::available;
 use magpie_mpir::{Inst, MpirFn, Op};
+use magpie_types::kernel::GpuBackend;
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
 
 /// A refusal for each parameter and instruction that has no form in WGSL.
@@ -12,6 +14,9 @@ pub(crate) fn refusals(f: &MpirFn, types: &TypeCtx) -> Vec<Diagnostic> {
             let what = format!("parameter `{}`", f.param_names[n]);
             out.push(refuse_type(&what, prim, f.param_spans[n]));
         }
+    }
+    if out.is_empty() {
+        out = available::refusals(f, GpuBackend::Wgsl, Code::MPG_WGSL_1101);
     }
     if out.is_empty() {
         let insts = f.blocks.iter().flat_map(|b| &b.insts);
@@ -26,22 +31,6 @@ fn refuse_inst(f: &MpirFn, types: &TypeCtx, i: Inst) -> Option<Diagnostic> {
         let message = format!("`{}` {why}", inst.op.name());
         Some(Diagnostic::new(Code::MPG_WGSL_1101, inst.span, message).with_help(help))
     };
-    if inst.op == Op::GpuPrint {
-        return refuse(
-            "is not available on wgsl",
-            "run the kernel on the CPU device to see what it prints",
-        );
-    }
-    if inst.op == Op::Call {
-        return refuse(
-            "of a recursive function is not available on wgsl",
-            "write the recursion as a loop",
-        );
-    }
-    if matches!(inst.op, Op::GpuMetalSimdShuffle | Op::GpuMetalSimdSum | Op::GpuMetalSimdPrefixSum)
-    {
-        return refuse("exists on msl only", "use the `gpu.subgroup` operations");
-    }
     if inst.op == Op::GpuSubgroupBallot {
         return refuse(
             "gives a `u64`, which wgsl does not have",

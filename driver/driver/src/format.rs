@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const MAX_DEPTH: usize = 64;
 
 /// Rewrites the files given, or every module of the project; gives the names of those that changed,
-/// or under `check` would change. A file with errors stays as it is, and so does one that cannot
+/// or under `check` would change. `fix_meta` adds and completes `meta` blocks. A file with errors stays as it is, and so does one that cannot
 /// be written.
 ///
 /// # Errors
@@ -21,17 +21,12 @@ pub fn format(
     check: bool,
     fix_meta: bool,
 ) -> Result<Vec<String>, Stop> {
-    if fix_meta {
-        let message = "`fmt --fix-meta` is not supported by this build";
-        let help = "leave it out: `meta` blocks are kept as they are written";
-        return Err(session.refuse(Code::MPT2050, message, help));
-    }
     let files = if files.is_empty() { project_files(session)? } else { expand(session, files)? };
     let mut changed = Vec::new();
     for path in files {
         let name = display_name(&path);
         let Ok(file) = source_file::read(session, &path, &name) else { continue };
-        let Some(text) = canonical(session, file) else { continue };
+        let Some(text) = canonical(session, file, fix_meta) else { continue };
         if session.sources.file(file).is_some_and(|source| source.text == text) {
             continue;
         }
@@ -55,10 +50,14 @@ pub fn format(
 }
 
 /// The canonical text of a module; its errors are reported.
-fn canonical(session: &mut Session, file: FileId) -> Option<String> {
+fn canonical(session: &mut Session, file: FileId, fix_meta: bool) -> Option<String> {
     let text = session.sources.file(file).map(|f| f.text.as_str()).unwrap_or_default();
     let parsed = magpie_lang::parse_module(file, text);
-    let canonical = magpie_lang::format_module(&parsed, text);
+    let format = match fix_meta {
+        true => magpie_lang::format_module_with_meta,
+        false => magpie_lang::format_module,
+    };
+    let canonical = format(&parsed, text);
     session.report_all(parsed.diagnostics);
     canonical
 }

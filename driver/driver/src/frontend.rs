@@ -31,7 +31,7 @@ pub(crate) struct Program {
 
 /// MPIR text is no language: it may hold what any language may, and only what no kernel can do is
 /// forbidden.
-const MPIR_RULES: RuleSet = RuleSet::RECURSION.union(RuleSet::EXCESS);
+const MPIR_RULES: RuleSet = RuleSet::RECURSION.union(RuleSet::EXCESS).union(RuleSet::LARGE_SHARED);
 
 /// The languages that a program can be written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +86,9 @@ pub(crate) fn load_file(
         Language::Magpie => compile_magpie(session, project, entry),
         Language::Mpir => read_mpir(session, entry),
     })?;
+    if project.manifest.ptx.shared_opt_in {
+        program.rules = program.rules.without(RuleSet::LARGE_SHARED);
+    }
     program.module.files = session.sources.iter().map(|(_, file)| file.name.clone()).collect();
     // The rules of a language speak of what it lets stand in kernels; MPIR text has no such rules.
     let stage = match language {

@@ -72,6 +72,10 @@ impl GpuBackend {
 /// shared memory at launch, as dynamic shared memory.
 pub const CUDA_STATIC_SHARED: u32 = 48 << 10;
 
+/// The most bytes of shared memory that a workgroup has on any CUDA device. A device that has less
+/// refuses the launch.
+pub const CUDA_MOST_SHARED: u32 = 227 << 10;
+
 /// How one kernel parameter travels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParamLayout {

@@ -172,8 +172,11 @@ fn formatting_changes_what_is_not_canonical() {
     assert_ne!(place.read("app/src/scale.mp"), canonical);
     assert_eq!(place.run_in("app", &["fmt"]).succeeds(), "");
     assert_eq!(place.read("app/src/scale.mp"), canonical);
-    let text = place.run(&["fmt", "app", "--fix-meta"]).fails(1);
-    assert!(text.starts_with("error[MPT2050]"), "{text}");
+    assert_eq!(place.run_in("app", &["fmt", "--fix-meta"]).succeeds(), "");
+    let completed = place.read("app/src/scale.mp");
+    assert!(completed.contains(" meta {") && !canonical.contains(" meta {"), "{completed}");
+    assert_eq!(place.run_in("app", &["fmt", "--check", "--fix-meta"]).code, 0);
+    place.run_in("app", &["check"]).succeeds();
     let text = place.run(&["fmt", "none.mp"]).fails(1);
     assert!(text.starts_with("error[MPP0001]: cannot read `none.mp`"), "{text}");
 }

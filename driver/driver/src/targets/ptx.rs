@@ -8,11 +8,7 @@ use magpie_diag::{Code, Diagnostic};
 use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget};
 use magpie_mpir::FnId;
 use magpie_rt::gpu::DeviceProperties;
-use magpie_types::kernel::{DeviceFeatures, KernelBlob};
-
-/// The most shared memory that a workgroup has on any device, in bytes. A device that has less
-/// refuses the launch.
-const MOST_SHARED: u32 = 227 << 10;
+use magpie_types::kernel::{CUDA_MOST_SHARED, DeviceFeatures, KernelBlob};
 
 impl Compiler {
     pub(super) fn ptx(
@@ -26,7 +22,8 @@ impl Compiler {
             target.sm = sm;
         }
         if self.ptx.shared_opt_in {
-            target.shared_limit = device.map_or(MOST_SHARED, |device| device.limits.shared_bytes);
+            target.shared_limit =
+                device.map_or(CUDA_MOST_SHARED, |device| device.limits.shared_bytes);
         }
         target.codegen = match self.ptx.codegen {
             PtxCodegen::Auto => Codegen::Auto,
