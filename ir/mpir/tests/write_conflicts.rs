@@ -264,6 +264,15 @@ fn several_stores() {
         br bb3
         bb3:";
     assert_eq!(of_line(either), ["unique", "unique"]);
+    // What guards one of them says nothing of the other.
+    let one_guarded = "%c: bool = icmp.ult %i, u32 1
+        cbr %c, bb1, bb2
+        bb1:
+        gpu.buffer_store %o, u32 2, %i
+        br bb2
+        bb2:
+        gpu.buffer_store %o, %i, %i";
+    assert_eq!(of_line(one_guarded), ["0,0,0 and 2,0,0 at 2", "2,0,0 and 0,0,0 at 2"]);
     // Two buffers.
     let other = "gpu.buffer_store %o, %i, %i\ngpu.buffer_store %d, u32 0, %i";
     assert_eq!(of_line(other), ["unique", "0,0,0 and 1,0,0 at 0"]);

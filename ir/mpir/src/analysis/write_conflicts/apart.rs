@@ -79,7 +79,9 @@ pub(super) fn are_apart(
         }
     }
     let is_same = |&source: &Source| proof.forms.digits(source).iter().all(|d| same.contains(d));
-    open.iter().all(is_same) || proof.is_less(a, b) || proof.is_less(b, a)
+    open.iter().all(is_same)
+        || proof.is_less(Side::First, a, b)
+        || proof.is_less(Side::Second, b, a)
 }
 
 /// What has to hold for two numbers to be equal, if it can be written with differences of ids.
@@ -225,14 +227,13 @@ impl Proof<'_, '_> {
         false
     }
 
-    /// Whether the first index is always less than the second.
-    fn is_less(&self, a: &Form, b: &Form) -> bool {
-        let summand = |side, &(digit, ref factor): &(Digit, Polynomial)| Summand {
-            side,
-            digit,
-            factor: factor.clone(),
-        };
-        let summands: Vec<Summand> = a.terms.iter().map(|t| summand(Side::First, t)).collect();
+    /// Whether the index `a`, that of the store on a side, is always less than `b`.
+    fn is_less(&self, side: Side, a: &Form, b: &Form) -> bool {
+        let summands: Vec<Summand> = a
+            .terms
+            .iter()
+            .map(|(digit, factor)| Summand { side, digit: *digit, factor: factor.clone() })
+            .collect();
         let has_signs = a.terms.iter().chain(&b.terms).all(|t| self.is_nonnegative(&t.1));
         let room = b.constant.plus(&a.constant, -1);
         let room = room.and_then(|room| room.plus(&Polynomial::constant(1), -1));
