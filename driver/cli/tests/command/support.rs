@@ -114,6 +114,8 @@ impl Place {
         command.args(args).current_dir(self.dir.path()).stdin(Stdio::null());
         command.env_remove("MAGPIE_DEVICE").env("MAGPIE_CACHE_DIR", cache_dir());
         command.env_remove("NO_COLOR").env("HOME", self.dir.path());
+        // Graphics libraries complain on standard error without one.
+        command.env("XDG_RUNTIME_DIR", self.dir.path());
         command
     }
 
