@@ -10,6 +10,7 @@ use super::facts::{StoreFacts, UpperBound, bounds_of_source};
 use super::forms::{Digit, Form, Forms, Source};
 use super::polynomial::{Polynomial, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 
 /// Whose digit it is, where the two invocations' digits do not come as a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,8 +34,10 @@ struct Summand {
     factor: Polynomial,
 }
 
-/// Combinations of bounds that are tried for one digit.
-const MAX_TRIES: usize = 256;
+/// Bounds that are tried for one pair of stores.
+const MAX_TRIES: usize = 1024;
+/// Equations that are looked at.
+const MAX_EQUATIONS: usize = 16;
 
 /// Whether no element is written by an invocation through one store and by another through the
 /// other. `open` are the ids in which two invocations may differ; workgroup ids that are not among
@@ -51,12 +54,18 @@ pub(super) fn are_apart(
     for x in &first.zeros {
         equations.extend(second.zeros.iter().filter_map(|y| equation(x, y)));
     }
+    equations.truncate(MAX_EQUATIONS);
     let mut least: FxHashMap<Symbol, i128> = FxHashMap::default();
     for &(s, at_least) in first.least.iter().chain(&second.least) {
         let known = least.entry(s).or_insert(at_least);
         *known = at_least.max(*known);
     }
-    let proof = Proof { bounds: collect_bounds(forms, first, second, open, a, b), least, forms };
+    let proof = Proof {
+        bounds: collect_bounds(forms, first, second, open, a, b),
+        least,
+        forms,
+        tries: Cell::new(MAX_TRIES),
+    };
     let mut same: FxHashSet<Digit> = FxHashSet::default();
     for (digit, _) in equations.iter().flat_map(|e| &e.differences) {
         if matches!(digit.source, Source::Workgroup(_)) && !open.contains(&digit.source) {
@@ -156,6 +165,8 @@ struct Proof<'a, 'f> {
     bounds: Vec<(Side, UpperBound)>,
     least: FxHashMap<Symbol, i128>,
     forms: &'a Forms<'f>,
+    /// How many more bounds may be tried.
+    tries: Cell<usize>,
 }
 
 impl Proof<'_, '_> {
@@ -204,22 +215,21 @@ impl Proof<'_, '_> {
     fn is_larger(&self, room: Polynomial, summands: &[Summand], without: usize) -> bool {
         let rest: Vec<&Summand> =
             summands.iter().enumerate().filter(|&(n, _)| n != without).map(|(_, s)| s).collect();
-        let mut tries = MAX_TRIES;
-        self.has_room(room, &rest, &mut tries)
+        self.has_room(room, &rest)
     }
 
     /// Tries the bounds of the first summand, and goes on with what is left.
-    fn has_room(&self, room: Polynomial, rest: &[&Summand], tries: &mut usize) -> bool {
+    fn has_room(&self, room: Polynomial, rest: &[&Summand]) -> bool {
         let Some(first) = rest.first() else { return self.is_nonnegative(&room) };
         for (side, bound) in &self.bounds {
-            if *side != first.side || *tries == 0 {
+            if *side != first.side || self.tries.get() == 0 {
                 continue;
             }
             let Some((times, left)) = taken_together(bound, rest) else { continue };
-            *tries -= 1;
+            self.tries.set(self.tries.get() - 1);
             let size = bound.most.times(&times);
             if let Some(room) = size.and_then(|size| room.plus(&size, -1))
-                && self.has_room(room, &left, tries)
+                && self.has_room(room, &left)
             {
                 return true;
             }

@@ -266,10 +266,10 @@ impl Graph<'_> {
             for x in 0..=y {
                 let (a, b) = (&stores[x], &stores[y]);
                 let other_leaf = a.leaf.is_some() && b.leaf.is_some() && a.leaf != b.leaf;
-                if !other_leaf
-                    && !(is_shared && self.has_barrier_between(a, b))
-                    && !are_apart(&mut forms, &facts[x], &facts[y], &open)
-                {
+                let is_settled = other_leaf
+                    || is_shared && self.has_barrier_between(a, b)
+                    || are_apart(&mut forms, &facts[x], &facts[y], &open);
+                if !is_settled {
                     suspects.push((x, y));
                 }
             }
@@ -308,7 +308,9 @@ fn collision<'e>(
 ) -> Option<(&'e Execution, &'e Execution)> {
     /// Writers of an element that are kept.
     const FEW: usize = 4;
-    let mut writers: FxHashMap<(&[(u32, u64)], Word), Vec<&Execution>> = FxHashMap::default();
+    /// On which conditions something is written, and where.
+    type Written<'e> = (&'e [(u32, u64)], Word);
+    let mut writers: FxHashMap<Written, Vec<&Execution>> = FxHashMap::default();
     for e in first {
         let known = writers.entry((&e.conditions, e.index)).or_default();
         // Of several in one workgroup two are enough.
