@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod diagnostics;
+mod docs;
 mod examples;
 mod programs;
 mod projects;
