@@ -39,14 +39,16 @@ pub(crate) struct Global {
     /// dev, release, or one of [gpu.profiles.NAME]
     #[arg(long, global = true, value_name = "NAME")]
     profile: Option<String>,
-    /// Where kernels run: auto, gpu, cpu, vulkan, interp, or the number of a device
+    /// Where kernels run: auto, gpu, cpu, interp, a driver (cuda, hip, metal, vulkan, webgpu), or the
+    /// number of a device
     /// [env: MAGPIE_DEVICE]
     #[arg(long, global = true, value_name = "DEVICE", value_parser = DeviceChoice::parse)]
     device: Option<DeviceChoice>,
     /// Whether kernels may run on the CPU when there is no GPU
     #[arg(long, global = true, value_name = "WHERE", value_enum)]
     gpu_fallback: Option<FallbackWord>,
-    /// Back ends for which portable kernels are compiled besides their own, for example spv
+    /// Back ends for which portable kernels are compiled besides their own:
+    /// spv, msl, ptx, hip, wgsl
     #[arg(long, global = true, value_name = "LIST", value_delimiter = ',', value_parser = backend)]
     blobs: Vec<GpuBackend>,
     /// The machine to build for; only this one

@@ -157,21 +157,24 @@ impl Checker<'_> {
         let target = self.target.name();
         let text =
             format!("{target} has no raw pointers, such as `{}`", self.module.types.name(ty));
-        let help = "use buffers and indices, or target `ptx` or `hip`";
+        let help = "use buffers and indices";
         match self.target {
             GpuBackend::Wgsl => TypeFault::new(Code::MPG_WGSL_1002, text, help),
             GpuBackend::Spv => TypeFault::new(Code::MPG_SPV_1101, text, help),
             GpuBackend::Msl => TypeFault::new(Code::MPG_CORE_1200, text, help),
             GpuBackend::Ptx | GpuBackend::Hip | GpuBackend::Cpu | GpuBackend::Interp => {
                 let is_unsafe = self.kernel.gpu_meta.as_ref().is_some_and(|m| m.is_unsafe);
-                if is_unsafe {
-                    return None;
+                let help = "use buffers and indices";
+                match is_unsafe {
+                    true => TypeFault::new(
+                        Code::MPG_CORE_1304,
+                        "this build has no raw pointers in kernels",
+                        help,
+                    ),
+                    false => {
+                        TypeFault::new(Code::MPG_CORE_1201, "raw pointers are not portable", help)
+                    }
                 }
-                TypeFault::new(
-                    Code::MPG_CORE_1201,
-                    "raw pointers are not portable",
-                    "write `unsafe gpu fn` with a `requires` clause, or use buffers and indices",
-                )
             }
         }
     }
