@@ -60,6 +60,11 @@ pub fn parse(session: &mut Session, path: &Path) -> Result<(), Stop> {
             let parsed = parse_magpie(session, file);
             session.report_all(parsed.diagnostics);
         }
+        Language::Miri => {
+            let text = session.sources.file(file).map(|f| f.text.as_str()).unwrap_or_default();
+            let errors = magpie_miri::syntax_errors(file, text);
+            session.report_all(errors);
+        }
         Language::Mpir => {
             let text = session.sources.file(file).map(|f| f.text.as_str()).unwrap_or_default();
             let errors = parse_with_own_places(text, file).err().unwrap_or_default();

@@ -37,6 +37,7 @@ const MPIR_RULES: RuleSet = RuleSet::RECURSION.union(RuleSet::EXCESS).union(Rule
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Language {
     Magpie,
+    Miri,
     Mpir,
 }
 
@@ -48,18 +49,18 @@ impl Language {
     pub(crate) fn of(session: &mut Session, path: &Path) -> Result<Language, Stop> {
         let later = |session: &mut Session, name: &str| {
             let message = format!("{name} programs are not supported by this build");
-            let help = "this build compiles Magpie (`.mp`) and MPIR text (`.mpir`)";
+            let help = "this build compiles Magpie (`.mp`), Miri (`.mi`) and MPIR text (`.mpir`)";
             Err(session.refuse(Code::MPT2050, message, help))
         };
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("mp") => Ok(Language::Magpie),
             Some("mpir") => Ok(Language::Mpir),
-            Some("mi") => later(session, "Miri (`.mi`)"),
+            Some("mi") => Ok(Language::Miri),
             Some("nupp") => later(session, "Nupp (`.nupp`)"),
             _ => {
                 let message = format!("`{}` is no source file", path.display());
                 let help =
-                    "the extension chooses the language: `.mp` for Magpie, `.mpir` for MPIR text";
+                    "the extension chooses the language: `.mp` for Magpie, `.mi` for Miri, `.mpir` for MPIR text";
                 Err(session.refuse(Code::MPL0006, message, help))
             }
         }
@@ -84,6 +85,7 @@ pub(crate) fn load_file(
     let entry = source_file::read(session, path, &display_name(path))?;
     let mut program = session.time("frontend", |session| match language {
         Language::Magpie => compile_magpie(session, project, entry),
+        Language::Miri => compile_miri(session, entry),
         Language::Mpir => read_mpir(session, entry),
     })?;
     if project.manifest.ptx.shared_opt_in {
@@ -93,7 +95,7 @@ pub(crate) fn load_file(
     // The rules of a language speak of what it lets stand in kernels; MPIR text has no such rules.
     let stage = match language {
         Language::Magpie => Stage::Surface,
-        Language::Mpir => Stage::Core,
+        Language::Miri | Language::Mpir => Stage::Core,
     };
     session.time("verify", |session| {
         verify_module(&program.module, stage).map_err(|errors| {
@@ -141,6 +143,20 @@ fn compile_magpie(
     session.stop_on_errors()?;
     let magpie_lang::Output { module, main, kernels, tests, .. } = output;
     Ok(Program { module, main, kernels, tests, entry, rules: RuleSet::MAGPIE })
+}
+
+// ----- Miri -----
+
+fn compile_miri(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
+    let library = session.sources.add(magpie_miri::LIBRARY_NAME, magpie_miri::LIBRARY);
+    let output = session.sources.file(entry).map(|file| {
+        magpie_miri::compile(entry, &file.name, &file.text, library)
+    });
+    let output = output.unwrap_or_default();
+    session.report_all(output.diagnostics);
+    session.stop_on_errors()?;
+    let magpie_miri::Output { module, main, kernels, .. } = output;
+    Ok(Program { module, main, kernels, tests: Vec::new(), entry, rules: MPIR_RULES })
 }
 
 // ----- MPIR text -----

@@ -51,6 +51,11 @@ impl Code {
         TABLE[self.0 as usize].title
     }
 
+    /// The stable class of a Miri code, such as `concurrent-write`: its title.
+    pub fn class(self) -> Option<&'static str> {
+        self.as_str().starts_with("MIR").then(|| self.title())
+    }
+
     /// The long text of `magpie explain`, in Markdown.
     pub fn explanation(self) -> &'static str {
         TABLE[self.0 as usize].explain
@@ -59,7 +64,7 @@ impl Code {
     /// The example of the explanation and its repair, for codes that one source file can raise.
     pub fn example(self) -> Option<Example> {
         let text = self.explanation();
-        ["mp", "mpir"].into_iter().find_map(|language| {
+        ["mp", "mi", "mpir"].into_iter().find_map(|language| {
             let wrong = fence(text, &format!("{language} wrong"))?;
             let right = fence(text, &format!("{language} right"))?;
             Some(Example { language, wrong, right })
@@ -95,7 +100,7 @@ impl Code {
 /// A small program that raises a code, and the same program repaired.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// The file extension: `mp` or `mpir`.
+    /// The file extension: `mp`, `mi` or `mpir`.
     pub language: &'static str,
     /// Raises the code.
     pub wrong: &'static str,

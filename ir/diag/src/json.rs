@@ -118,7 +118,7 @@ pub fn diagnostic_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
         })
         .collect();
     let why = (!diagnostic.notes.is_empty()).then(|| diagnostic.notes.join("\n"));
-    json!({
+    let mut object = json!({
         "code": diagnostic.code.as_str(),
         "explanation_md": diagnostic.code.explanation(),
         "help": diagnostic.help,
@@ -130,7 +130,12 @@ pub fn diagnostic_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
         "suggested_fixes": fixes,
         "title": diagnostic.code.title(),
         "why": why,
-    })
+    });
+    if let Some(class) = diagnostic.code.class() {
+        object["class"] = json!(class);
+        object.sort_all_objects();
+    }
+    object
 }
 
 fn span_json(span: Span, label: Option<&str>, sources: &SourceMap) -> Option<Value> {

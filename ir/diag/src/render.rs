@@ -27,6 +27,9 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> Stri
     let head = format!("{}[{}]", diagnostic.severity.name(), diagnostic.code);
     out.push_str(&paint.severity(diagnostic.severity, &head));
     out.push_str(&paint.bold(&format!(": {}", clean(&diagnostic.message))));
+    if let Some(class) = diagnostic.code.class() {
+        out.push_str(&format!(" [{class}]"));
+    }
     out.push('\n');
     draw_excerpts(&mut out, diagnostic, sources, color);
     for note in &diagnostic.notes {

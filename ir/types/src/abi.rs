@@ -112,6 +112,13 @@ runtime_functions! {
     /// Releases every handle of a value in memory.
     ReleaseValue = "mp_rt_release_value"(info: Ptr, value: Ptr) -> Void;
 
+    // Handles whose type the caller knows.
+    /// Another strong handle to the object.
+    HandleClone = "mp_rt_handle_clone"(obj: Ptr) -> Value(Ptr);
+    /// A handle that nobody else has: the one given when it is such, else that of a copy of an
+    /// array, a map or a struct, whose own handles are retained. Consumes the handle.
+    HandleUnique = "mp_rt_handle_unique"(obj: Ptr) -> Value(Ptr);
+
     // Panics: flush standard output, one line on standard error, exit code 101.
     /// Panics with the text of a `Str`.
     Panic = "mp_rt_panic"(msg: Ptr) -> Never;
@@ -138,6 +145,15 @@ runtime_functions! {
     StrParseF64 = "mp_rt_str_parse_f64"(s: Ptr) -> StatusOut(F64);
     /// `true` or `false`.
     StrParseBool = "mp_rt_str_parse_bool"(s: Ptr) -> StatusOut(Bool);
+    /// A float of 16, 32 or 64 bits as Miri prints it: exact digits and `.0` when whole, else the
+    /// shortest digits that read back, never an exponent.
+    FloatText = "mp_rt_float_text"(v: F64, bits: I32) -> Value(Ptr);
+    /// The text in upper case (0), in lower case (1), or without white space around it (2).
+    StrTransform = "mp_rt_str_transform"(s: Ptr, how: I32) -> Value(Ptr);
+    /// The byte at which `part` first occurs from byte `from` on, or -1.
+    StrFind = "mp_rt_str_find"(s: Ptr, part: Ptr, from: I64) -> Value(I64);
+    /// `Array<Str>` of the characters; `info` describes `Str`.
+    StrChars = "mp_rt_str_chars"(s: Ptr, info: Ptr) -> Value(Ptr);
     /// An empty builder.
     SbNew = "mp_rt_sb_new"() -> Value(Ptr);
     /// Appends a text.
@@ -198,6 +214,8 @@ runtime_functions! {
     Println = "mp_rt_println"(s: Ptr) -> Void;
     /// Writes a line to standard error, after all that was printed before.
     Eprintln = "mp_rt_eprintln"(s: Ptr) -> Void;
+    /// Writes a text to standard error, after all that was printed before.
+    Eprint = "mp_rt_eprint"(s: Ptr) -> Void;
     /// Writes a number on a line.
     PrintlnI64 = "mp_rt_println_i64"(v: I64) -> Void;
     /// Writes a number on a line.
@@ -319,6 +337,37 @@ runtime_functions! {
     GpuProfileMemoryStats = "mp_rt_gpu_profile_memory_stats"(dev: Ptr) -> StatusOut(Ptr);
     /// `gpu.profile.@launch_profiled`: a launch recorded in the session.
     GpuProfileLaunch = "mp_rt_gpu_profile_launch"(session: Ptr, dev: Ptr, kernel: I64, gx: I32, gy: I32, gz: I32, bx: I32, by: I32, bz: I32, args: Ptr, args_len: I64) -> Status;
+
+    // Device-resident bindings of Miri: what is sent to the default device when a kernel first
+    // needs it. Their failures end the program with exit code 3; `place` is a C string
+    // `file:line:column` for the message.
+    /// A binding with the elements of an array, which it shares; `elem_type_id` is of the result.
+    GpuResidentNew = "mp_rt_gpu_resident_new"(arr: Ptr, elem_type_id: I32) -> Value(Ptr);
+    /// A binding of `len` zeros.
+    GpuResidentZeros = "mp_rt_gpu_resident_zeros"(len: I64, elem_type_id: I32, elem_size: I32) -> Value(Ptr);
+    /// A binding of one zero that a reduction fills; its upload is not counted.
+    GpuResidentCell = "mp_rt_gpu_resident_cell"(elem_type_id: I32, elem_size: I32) -> Value(Ptr);
+    /// The `gpu.TBuffer` of a binding, uploaded by the first call.
+    GpuResidentBuffer = "mp_rt_gpu_resident_buffer"(res: Ptr, place: Ptr) -> Value(Ptr);
+    /// Elements `start .. end` as a new array; panics outside.
+    GpuResidentRead = "mp_rt_gpu_resident_read"(res: Ptr, start: I64, end: I64, place: Ptr, info: Ptr) -> Value(Ptr);
+    /// Replaces all elements by those of an array of the same length; panics for another length.
+    GpuResidentAssign = "mp_rt_gpu_resident_assign"(res: Ptr, arr: Ptr, place: Ptr) -> Void;
+    /// Number of elements.
+    GpuResidentLen = "mp_rt_gpu_resident_len"(res: Ptr) -> Value(I64);
+    /// The default device.
+    GpuDeviceOrStop = "mp_rt_gpu_device_or_stop"(place: Ptr) -> Value(Ptr);
+    /// Whether a device can be opened.
+    GpuIsAvailable = "mp_rt_gpu_is_available"() -> Value(Bool);
+    /// Ends the program because a launch was refused: one line with the message of the
+    /// `gpu.TError`, exit code 3.
+    GpuStop = "mp_rt_gpu_stop"(err: Ptr, place: Ptr) -> Never;
+    /// Sets all counters to 0.
+    GpuTelemetryReset = "mp_rt_gpu_telemetry_reset"() -> Void;
+    /// One more launch.
+    GpuTelemetryLaunch = "mp_rt_gpu_telemetry_launch"() -> Void;
+    /// A counter: 0 uploads, 1 launches, 2 readbacks, 3 fences, 4 releases.
+    GpuTelemetry = "mp_rt_gpu_telemetry"(which: I32) -> Value(I64);
 }
 
 /// Where compiled code finds the parts of runtime objects: byte offsets from the object header,
@@ -377,7 +426,11 @@ impl RtFn {
     pub fn consumes(self, index: usize) -> bool {
         match self {
             RtFn::StrConcat => true,
-            RtFn::SbBuild | RtFn::WeakDowngrade | RtFn::Release | RtFn::WeakRelease => index == 0,
+            RtFn::HandleUnique
+            | RtFn::SbBuild
+            | RtFn::WeakDowngrade
+            | RtFn::Release
+            | RtFn::WeakRelease => index == 0,
             RtFn::GpuProfileEnd => index == 0,
             _ => false,
         }

@@ -89,6 +89,8 @@ pub mod fixed {
     pub const MLX_OPTIMIZER: TypeId = TypeId(40);
     /// Run time only; cannot be named in source.
     pub const GPU_KERNEL: TypeId = TypeId(50);
+    /// A device-resident binding of Miri. Run time only: MPIR sees it as a `gpu.TBuffer`.
+    pub const GPU_RESIDENT: TypeId = TypeId(51);
     /// The first id of a type without a fixed one.
     pub const FIRST_DYNAMIC: u32 = 1000;
 }

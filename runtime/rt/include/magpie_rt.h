@@ -247,6 +247,13 @@ void mp_rt_retain_value(const MpRtTypeInfo* info, const void* value);
 /* Releases every handle of a value in memory. */
 void mp_rt_release_value(const MpRtTypeInfo* info, const void* value);
 
+/* Another strong handle to the object. */
+MpRtHeader* mp_rt_handle_clone(MpRtHeader* obj);
+
+/* A handle that nobody else has: the one given when it is such, else that of a copy of an
+   array, a map or a struct, whose own handles are retained. Consumes the handle. */
+MpRtHeader* mp_rt_handle_unique(MpRtHeader* obj);
+
 /* Panics with the text of a `Str`. */
 MP_RT_NORETURN void mp_rt_panic(MpRtHeader* msg);
 
@@ -280,6 +287,19 @@ int32_t mp_rt_str_parse_f64(MpRtHeader* s, double* out, MpRtHeader** out_err);
 
 /* `true` or `false`. */
 int32_t mp_rt_str_parse_bool(MpRtHeader* s, bool* out, MpRtHeader** out_err);
+
+/* A float of 16, 32 or 64 bits as Miri prints it: exact digits and `.0` when whole, else the
+   shortest digits that read back, never an exponent. */
+MpRtHeader* mp_rt_float_text(double v, int32_t bits);
+
+/* The text in upper case (0), in lower case (1), or without white space around it (2). */
+MpRtHeader* mp_rt_str_transform(MpRtHeader* s, int32_t how);
+
+/* The byte at which `part` first occurs from byte `from` on, or -1. */
+int64_t mp_rt_str_find(MpRtHeader* s, MpRtHeader* part, int64_t from);
+
+/* `Array<Str>` of the characters; `info` describes `Str`. */
+MpRtHeader* mp_rt_str_chars(MpRtHeader* s, const MpRtTypeInfo* info);
 
 /* An empty builder. */
 MpRtHeader* mp_rt_sb_new(void);
@@ -357,6 +377,9 @@ void mp_rt_println(MpRtHeader* s);
 
 /* Writes a line to standard error, after all that was printed before. */
 void mp_rt_eprintln(MpRtHeader* s);
+
+/* Writes a text to standard error, after all that was printed before. */
+void mp_rt_eprint(MpRtHeader* s);
 
 /* Writes a number on a line. */
 void mp_rt_println_i64(int64_t v);
@@ -551,6 +574,47 @@ int32_t mp_rt_gpu_profile_memory_stats(MpRtHeader* dev, MpRtHeader** out, MpRtHe
 int32_t mp_rt_gpu_profile_launch(MpRtHeader* session, MpRtHeader* dev, uint64_t kernel,
     uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, const void* args,
     uint64_t args_len, MpRtHeader** out_err);
+
+/* A binding with the elements of an array, which it shares; `elem_type_id` is of the result. */
+MpRtHeader* mp_rt_gpu_resident_new(MpRtHeader* arr, uint32_t elem_type_id);
+
+/* A binding of `len` zeros. */
+MpRtHeader* mp_rt_gpu_resident_zeros(uint64_t len, uint32_t elem_type_id, uint32_t elem_size);
+
+/* A binding of one zero that a reduction fills; its upload is not counted. */
+MpRtHeader* mp_rt_gpu_resident_cell(uint32_t elem_type_id, uint32_t elem_size);
+
+/* The `gpu.TBuffer` of a binding, uploaded by the first call. */
+MpRtHeader* mp_rt_gpu_resident_buffer(MpRtHeader* res, const char* place);
+
+/* Elements `start .. end` as a new array; panics outside. */
+MpRtHeader* mp_rt_gpu_resident_read(MpRtHeader* res, int64_t start, int64_t end, const char* place,
+    const MpRtTypeInfo* info);
+
+/* Replaces all elements by those of an array of the same length; panics for another length. */
+void mp_rt_gpu_resident_assign(MpRtHeader* res, MpRtHeader* arr, const char* place);
+
+/* Number of elements. */
+uint64_t mp_rt_gpu_resident_len(MpRtHeader* res);
+
+/* The default device. */
+MpRtHeader* mp_rt_gpu_device_or_stop(const char* place);
+
+/* Whether a device can be opened. */
+bool mp_rt_gpu_is_available(void);
+
+/* Ends the program because a launch was refused: one line with the message of the
+   `gpu.TError`, exit code 3. */
+MP_RT_NORETURN void mp_rt_gpu_stop(MpRtHeader* err, const char* place);
+
+/* Sets all counters to 0. */
+void mp_rt_gpu_telemetry_reset(void);
+
+/* One more launch. */
+void mp_rt_gpu_telemetry_launch(void);
+
+/* A counter: 0 uploads, 1 launches, 2 readbacks, 3 fences, 4 releases. */
+int64_t mp_rt_gpu_telemetry(int32_t which);
 
 /* Functions that compiled programs do not call. */
 

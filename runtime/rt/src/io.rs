@@ -121,6 +121,19 @@ pub unsafe extern "C" fn mp_rt_println(s: *const MpRtHeader) {
     guarded(|| unsafe { print(&[as_str(s), "\n"]) })
 }
 
+/// See [`magpie_types::abi::RtFn::Eprint`].
+///
+/// # Safety
+/// `s` is a live `Str`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_eprint(s: *const MpRtHeader) {
+    guarded(|| {
+        flush_stdout();
+        // SAFETY: forwarded from the caller. A program goes on when nobody reads its messages.
+        let _ = io::stderr().write_all(unsafe { as_str(s) }.as_bytes());
+    })
+}
+
 /// See [`magpie_types::abi::RtFn::Eprintln`].
 ///
 /// # Safety

@@ -17,6 +17,7 @@ mod element;
 pub mod fs;
 pub mod gpu;
 pub mod gpu_error;
+pub mod handle;
 pub mod header;
 pub mod io;
 mod live;
@@ -36,6 +37,7 @@ pub mod string_builder;
 mod symbols;
 #[cfg(test)]
 mod testing;
+pub mod text;
 pub mod time;
 pub mod typeinfo;
 

@@ -330,6 +330,27 @@ impl Drop for Map {
     }
 }
 
+/// A map with the same entries, handles retained.
+///
+/// # Safety
+/// `map` is a live map.
+pub(crate) unsafe fn copy(map: *const MpRtHeader) -> *mut MpRtHeader {
+    // SAFETY: forwarded from the caller.
+    let old = unsafe { object::payload::<Map>(map) };
+    let mut new = Map::new(old.key, old.value, old.hash, old.eq);
+    or_die(new.rebuild(old.roomy_cap()));
+    for i in old.live_entries() {
+        let (key, value) = (old.key_at(i), old.value_at(i));
+        // SAFETY: both are live; the copies hold counts of their own.
+        unsafe {
+            object::retain_value(old.key, key);
+            object::retain_value(old.value, value);
+            new.set(key, value);
+        }
+    }
+    MAP.alloc(new)
+}
+
 /// An empty `Map<Str, V>`, `value` describing a `V`.
 fn new_str_map(value: &'static MpRtTypeInfo) -> Map {
     let class = ScalarClass::Str;

@@ -180,6 +180,36 @@ pub unsafe fn release(obj: *mut MpRtHeader) {
     unsafe { drop_dead(obj) };
 }
 
+/// Whether nobody but the caller can reach the object; true for null.
+///
+/// # Safety
+/// `obj` is null or a live object, and the caller owns a strong count of it.
+#[inline]
+pub(crate) unsafe fn is_only_handle(obj: *const MpRtHeader) -> bool {
+    // SAFETY: the caller passes null or a live object.
+    let Some(header) = (unsafe { obj.as_ref() }) else { return true };
+    !header.is_immortal()
+        && header.strong.load(Ordering::Acquire) == 1
+        && header.flags.load(Ordering::Relaxed) & FLAG_HAD_WEAK == 0
+}
+
+/// An object with the same payload, handles retained.
+///
+/// # Safety
+/// `obj` is a live counted object whose payload is described by its info alone: a struct.
+pub(crate) unsafe fn copy_plain(obj: *const MpRtHeader) -> *mut MpRtHeader {
+    // SAFETY: counted objects have an info, and infos live as long as the process.
+    let info: &'static MpRtTypeInfo = unsafe { &*(*obj).info };
+    let new = or_die(try_alloc(info));
+    let from = payload_ptr(obj.cast_mut());
+    // SAFETY: both payloads have the size of the info, and the copy holds counts of its own.
+    unsafe {
+        payload_ptr(new).copy_from_nonoverlapping(from, info.size as usize);
+        retain_value(info, from);
+    }
+    new
+}
+
 thread_local! {
     /// Dead objects that wait to be dropped, linked by their strong counts: null when this thread
     /// drops nothing, [`END`] when nothing more waits.

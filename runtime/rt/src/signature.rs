@@ -145,6 +145,7 @@ impl Entry {
         of2(A, B);
         of3(A, B, C);
         of4(A, B, C, D);
+        of5(A, B, C, D, E);
         of6(A, B, C, D, E, F);
         of8(A, B, C, D, E, F, G, H);
         of11(A, B, C, D, E, F, G, H, I, J, K);
@@ -154,6 +155,7 @@ impl Entry {
     // Functions that do not come back.
     never_constructors! {
         never1(A);
+        never2(A, B);
         never4(A, B, C, D);
     }
 }

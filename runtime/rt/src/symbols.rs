@@ -1,7 +1,8 @@
 //! The address of every function of the C ABI, for programs that run in memory.
 
 use crate::{
-    array, callable, fs, gpu, io, map, math, object, os, panic, string, string_builder, time,
+    array, callable, fs, gpu, handle, io, map, math, object, os, panic, string, string_builder, text,
+    time,
 };
 use magpie_types::abi::RtFn;
 
@@ -32,6 +33,13 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::WeakRelease => Entry::of1(object::mp_rt_weak_release),
         RtFn::RetainValue => Entry::of2(object::mp_rt_retain_value),
         RtFn::ReleaseValue => Entry::of2(object::mp_rt_release_value),
+        RtFn::HandleClone => Entry::of1(handle::mp_rt_handle_clone),
+        RtFn::HandleUnique => Entry::of1(handle::mp_rt_handle_unique),
+        RtFn::FloatText => Entry::of2(text::mp_rt_float_text),
+        RtFn::StrTransform => Entry::of2(text::mp_rt_str_transform),
+        RtFn::StrFind => Entry::of3(text::mp_rt_str_find),
+        RtFn::StrChars => Entry::of2(text::mp_rt_str_chars),
+        RtFn::Eprint => Entry::of1(io::mp_rt_eprint),
         RtFn::Panic => Entry::never1(panic::mp_rt_panic),
         RtFn::PanicBuiltin => Entry::never4(panic::mp_rt_panic_builtin),
         RtFn::StrConcat => Entry::of2(string::mp_rt_str_concat),
@@ -124,6 +132,19 @@ fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::GpuProfileEnableCounters
         | RtFn::GpuProfileReadCounters
         | RtFn::GpuProfileMemoryStats
+        | RtFn::GpuResidentNew
+        | RtFn::GpuResidentZeros
+        | RtFn::GpuResidentCell
+        | RtFn::GpuResidentBuffer
+        | RtFn::GpuResidentRead
+        | RtFn::GpuResidentAssign
+        | RtFn::GpuResidentLen
+        | RtFn::GpuDeviceOrStop
+        | RtFn::GpuIsAvailable
+        | RtFn::GpuStop
+        | RtFn::GpuTelemetryReset
+        | RtFn::GpuTelemetryLaunch
+        | RtFn::GpuTelemetry
         | RtFn::GpuProfileLaunch => return None,
     })
 }

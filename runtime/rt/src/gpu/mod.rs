@@ -26,9 +26,11 @@ mod precondition;
 pub mod profile;
 mod properties;
 mod registry;
+mod resident;
 mod ring;
 mod runtime;
 mod stream;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod vulkan;

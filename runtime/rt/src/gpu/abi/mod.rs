@@ -11,6 +11,8 @@ mod error;
 mod launch;
 mod profile;
 mod registry;
+mod resident;
+mod telemetry;
 
 use super::error::{ErrorKind, GpuError, GpuResult};
 use crate::gpu_error::new_gpu_error;
@@ -172,6 +174,19 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         RtFn::GpuProfileReadCounters => Entry::of3(profile::mp_rt_gpu_profile_read_counters),
         RtFn::GpuProfileMemoryStats => Entry::of3(profile::mp_rt_gpu_profile_memory_stats),
         RtFn::GpuProfileLaunch => Entry::of12(profile::mp_rt_gpu_profile_launch),
+        RtFn::GpuResidentNew => Entry::of2(resident::mp_rt_gpu_resident_new),
+        RtFn::GpuResidentZeros => Entry::of3(resident::mp_rt_gpu_resident_zeros),
+        RtFn::GpuResidentCell => Entry::of2(resident::mp_rt_gpu_resident_cell),
+        RtFn::GpuResidentBuffer => Entry::of2(resident::mp_rt_gpu_resident_buffer),
+        RtFn::GpuResidentRead => Entry::of5(resident::mp_rt_gpu_resident_read),
+        RtFn::GpuResidentAssign => Entry::of3(resident::mp_rt_gpu_resident_assign),
+        RtFn::GpuResidentLen => Entry::of1(resident::mp_rt_gpu_resident_len),
+        RtFn::GpuDeviceOrStop => Entry::of1(resident::mp_rt_gpu_device_or_stop),
+        RtFn::GpuIsAvailable => Entry::of0(resident::mp_rt_gpu_is_available),
+        RtFn::GpuStop => Entry::never2(resident::mp_rt_gpu_stop),
+        RtFn::GpuTelemetryReset => Entry::of0(telemetry::mp_rt_gpu_telemetry_reset),
+        RtFn::GpuTelemetryLaunch => Entry::of0(telemetry::mp_rt_gpu_telemetry_launch),
+        RtFn::GpuTelemetry => Entry::of1(telemetry::mp_rt_gpu_telemetry),
         RtFn::Alloc
         | RtFn::Retain
         | RtFn::Release
@@ -234,6 +249,13 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::HashStr
         | RtFn::HashI64
         | RtFn::MathF64
+        | RtFn::HandleClone
+        | RtFn::HandleUnique
+        | RtFn::FloatText
+        | RtFn::StrTransform
+        | RtFn::StrFind
+        | RtFn::StrChars
+        | RtFn::Eprint
         | RtFn::MathF32 => return None,
     })
 }

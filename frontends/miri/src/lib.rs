@@ -1,0 +1,71 @@
+//! The front end of Miri, the language in which residency is an attribute of the binding: source
+//! text → MPIR.
+//!
+//! The stages, in order: [`lex`] makes tokens, [`parse`] trees, [`program`] the table of
+//! declarations; [`lower`] checks types and residency and writes MPIR while it goes. [`residency`]
+//! says which functions take device-resident arguments, [`writes`] which writes of kernels are
+//! accepted by their syntax. `std/` holds the part of the library that is written in Miri.
+//!
+//! The law: any text gives diagnostics, never a panic; what is not supported is refused.
+
+mod ast;
+mod lex;
+mod lower;
+mod parse;
+mod program;
+mod residency;
+mod ty;
+mod walk;
+mod writes;
+
+use magpie_diag::{Diagnostic, FileId, sort_diagnostics};
+use magpie_mpir::{FnId, Module};
+
+/// The library that is written in Miri. Its file belongs to the sources of a build, so that places
+/// in it have a name.
+pub const LIBRARY: &str = include_str!("../std/collections.mi");
+
+/// The name of the library's file.
+pub const LIBRARY_NAME: &str = "system/collections.mi";
+
+/// A compiled program, or what is wrong with it.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Every function. Not to be used when `diagnostics` hold an error.
+    pub module: Module,
+    /// What the program starts with.
+    pub main: Option<FnId>,
+    /// Every kernel that is launched.
+    pub kernels: Vec<FnId>,
+    /// Errors and warnings, sorted.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What is wrong with the text of a file, whatever it means.
+pub fn syntax_errors(file: FileId, text: &str) -> Vec<Diagnostic> {
+    let (mut ast, mut names) = (ast::Ast::default(), ast::Interner::default());
+    parse::parse(file, text, &mut ast, &mut names).1
+}
+
+/// Compiles a program of one file. `name` is the file's name in messages at run time, `library`
+/// the file of [`LIBRARY`].
+pub fn compile(file: FileId, name: &str, text: &str, library: FileId) -> Output {
+    let mut ast = ast::Ast::default();
+    let mut names = ast::Interner::default();
+    let (library, mut diagnostics) = parse::parse(library, LIBRARY, &mut ast, &mut names);
+    let (own, found) = parse::parse(file, text, &mut ast, &mut names);
+    diagnostics.extend(found);
+    let mut output = Output::default();
+    // A text with holes would be reported twice.
+    if !diagnostics.iter().any(Diagnostic::is_error) {
+        let program = program::Program::new(ast, names, library, own, &mut diagnostics);
+        let places = lower::Places { file: name, text };
+        let lowered = lower::lower(&program, &places, &mut diagnostics);
+        output.module = lowered.module;
+        output.main = lowered.main;
+        output.kernels = lowered.kernels;
+    }
+    sort_diagnostics(&mut diagnostics);
+    output.diagnostics = diagnostics;
+    output
+}

@@ -1,0 +1,206 @@
+//! Constants: values known when the program is compiled.
+
+use super::types::Subst;
+use super::{Cx, Lower};
+use crate::ast::*;
+use crate::program::Item;
+use crate::ty::{Ty, TyKind};
+use magpie_diag::Code;
+
+/// The value of a constant.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum ConstValue {
+    Int(i128),
+    Float(f64),
+    Bool(bool),
+    Str(Sym),
+}
+
+/// A constant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Const {
+    pub(super) value: ConstValue,
+    /// The declared type; without one a number takes the type of its context, as a literal does.
+    pub(super) ty: Option<Ty>,
+}
+
+/// Constants that lead to each other.
+const MAX_DEPTH: u32 = 64;
+
+impl Cx<'_> {
+    /// Evaluates every constant, so that each is reported where it stands.
+    pub(super) fn check_consts(&mut self) {
+        let program = self.program;
+        for &id in &program.consts {
+            let StmtKind::Const(binder) = &program.ast[id].kind else { continue };
+            let known = self.constant(binder.name.sym).is_some();
+            if !known && !self.diagnostics.iter().any(|d| d.primary == binder.name.span) {
+                let message = format!("`{}` is not constant", program.name(binder.name.sym));
+                let help = "a constant is made of literals and other constants with operators";
+                self.error(Code::MIR0202, binder.name.span, message, help);
+            }
+        }
+    }
+
+    /// The constant of a name, if it is one and can be evaluated.
+    pub(super) fn constant(&mut self, name: Sym) -> Option<Const> {
+        let program = self.program;
+        let Some(Item::Const(id)) = program.item(name) else { return None };
+        let StmtKind::Const(binder) = &program.ast[id].kind else { return None };
+        if let Some(&known) = self.consts.get(&name) {
+            return known;
+        }
+        // While it is being evaluated it has no value: a constant cannot be made of itself.
+        self.consts.insert(name, None);
+        let ty = binder.ty.and_then(|t| self.resolve(t, &Subst::new()).ok());
+        let value = binder.init.and_then(|e| self.const_value(e, &Subst::new(), 0));
+        let value = value.map(|value| match (ty.map(|t| self.tys.is_float(t)), value) {
+            (Some(true), ConstValue::Int(n)) => ConstValue::Float(n as f64),
+            (_, value) => value,
+        });
+        let known = value.map(|value| Const { value, ty });
+        self.consts.insert(name, known);
+        known
+    }
+
+    pub(super) fn const_int_named(&mut self, name: Sym) -> Option<i128> {
+        match self.constant(name)?.value {
+            ConstValue::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The value of a constant integer expression.
+    pub(super) fn const_int(&mut self, e: ExprId, subst: &Subst) -> Option<i128> {
+        match self.const_value(e, subst, 0)? {
+            ConstValue::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The value of a constant expression, local names not considered.
+    pub(super) fn const_value(
+        &mut self,
+        e: ExprId,
+        subst: &Subst,
+        depth: u32,
+    ) -> Option<ConstValue> {
+        use ConstValue::*;
+        if depth > MAX_DEPTH * 4 {
+            return None;
+        }
+        let program = self.program;
+        Some(match &program.ast[e].kind {
+            &ExprKind::Int(n) => Int(n as i128),
+            &ExprKind::Float(text) => Float(program.name(text).parse().ok()?),
+            &ExprKind::Bool(b) => Bool(b),
+            &ExprKind::Str(s) => Str(s),
+            &ExprKind::Name(name) => {
+                if let Some(&(_, t)) = subst.iter().find(|(param, _)| *param == name)
+                    && let TyKind::Number(n) = self.tys.kind(t)
+                {
+                    return Some(Int(n as i128));
+                }
+                self.constant(name)?.value
+            }
+            &ExprKind::Unary(op, e) => match (op, self.const_value(e, subst, depth + 1)?) {
+                (UnaryOp::Neg, Int(n)) => Int(-n),
+                (UnaryOp::Neg, Float(x)) => Float(-x),
+                (UnaryOp::Plus, v @ (Int(_) | Float(_))) => v,
+                (UnaryOp::Not, Bool(b)) => Bool(!b),
+                (UnaryOp::BitNot, Int(n)) => Int(!n),
+                _ => return None,
+            },
+            &ExprKind::Binary(op, a, b) => {
+                let a = self.const_value(a, subst, depth + 1)?;
+                let b = self.const_value(b, subst, depth + 1)?;
+                return binary(op, a, b);
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether an expression is a literal, or made of literals, so that it takes the type of its
+    /// context.
+    pub(super) fn adapts(&mut self, e: ExprId) -> bool {
+        let program = self.program;
+        match &program.ast[e].kind {
+            ExprKind::Int(_) | ExprKind::Float(_) => true,
+            &ExprKind::Unary(UnaryOp::Neg | UnaryOp::Plus, e) => self.adapts(e),
+            &ExprKind::Binary(op, a, b) if op.is_arithmetic() => self.adapts(a) && self.adapts(b),
+            &ExprKind::Cond { then, otherwise, .. } => self.adapts(then) && self.adapts(otherwise),
+            &ExprKind::Name(name) => self.constant(name).is_some_and(|c| {
+                c.ty.is_none() && matches!(c.value, ConstValue::Int(_) | ConstValue::Float(_))
+            }),
+            _ => false,
+        }
+    }
+
+    /// A constant integer, with an error when it is none.
+    pub(super) fn need_const_int(
+        &mut self,
+        e: ExprId,
+        subst: &Subst,
+        code: Code,
+        what: &str,
+        help: &str,
+    ) -> Lower<i128> {
+        match self.const_int(e, subst) {
+            Some(n) => Ok(n),
+            None => {
+                let span = self.program.ast[e].span;
+                Err(self.error(code, span, format!("{what} is no constant"), help))
+            }
+        }
+    }
+}
+
+/// An operation on constants; integers are those of 64 bits.
+fn binary(op: BinaryOp, a: ConstValue, b: ConstValue) -> Option<ConstValue> {
+    use BinaryOp::*;
+    use ConstValue::{Bool, Float, Int};
+    Some(match (a, b) {
+        (Int(a), Int(b)) => {
+            let wrap = |n: i128| Int(i128::from(n as i64));
+            match op {
+                Add => wrap(a + b),
+                Sub => wrap(a - b),
+                Mul => wrap(a.wrapping_mul(b)),
+                Div => wrap(a.checked_div(b)?),
+                Rem => wrap(a.checked_rem(b)?),
+                BitAnd => Int(a & b),
+                BitOr => Int(a | b),
+                BitXor => Int(a ^ b),
+                Eq => Bool(a == b),
+                Ne => Bool(a != b),
+                Lt => Bool(a < b),
+                Le => Bool(a <= b),
+                Gt => Bool(a > b),
+                Ge => Bool(a >= b),
+                And | Or | In | Coalesce => return None,
+            }
+        }
+        (Float(a), Float(b)) => match op {
+            Add => Float(a + b),
+            Sub => Float(a - b),
+            Mul => Float(a * b),
+            Div => Float(a / b),
+            Rem => Float(a % b),
+            Eq => Bool(a == b),
+            Ne => Bool(a != b),
+            Lt => Bool(a < b),
+            Le => Bool(a <= b),
+            Gt => Bool(a > b),
+            Ge => Bool(a >= b),
+            BitAnd | BitOr | BitXor | And | Or | In | Coalesce => return None,
+        },
+        (Bool(a), Bool(b)) => match op {
+            And => Bool(a && b),
+            Or => Bool(a || b),
+            Eq => Bool(a == b),
+            Ne => Bool(a != b),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}

@@ -1,0 +1,591 @@
+//! Expressions.
+
+use super::body::{Body, Val};
+use super::locals::LocalKind;
+use super::{Lower, Poisoned};
+use crate::ast::*;
+use crate::program::Item;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::{Code, Span};
+use magpie_mpir::{Op, Value};
+use magpie_types::abi::RtFn;
+use magpie_types::{PrimType, TypeKind, fixed};
+
+impl Body<'_, '_, '_> {
+    /// A value that the context wants to be of a type; converted as far as that happens by itself.
+    pub(super) fn expr_as(&mut self, e: ExprId, want: Ty) -> Lower<Val> {
+        let val = self.expr(e, Some(want))?;
+        let span = self.expr_span(e);
+        self.coerce(val, want, span)
+    }
+
+    /// Converts a value where the language does so without being asked.
+    pub(super) fn coerce(&mut self, val: Val, want: Ty, span: Span) -> Lower<Val> {
+        let want = self.norm(want);
+        if val.ty == want {
+            return Ok(val);
+        }
+        let (from, to) = (self.cx.tys.kind(val.ty), self.cx.tys.kind(want));
+        if let TyKind::Option(t) = to
+            && !matches!(from, TyKind::Option(_))
+        {
+            let val = self.coerce(val, t, span)?;
+            return Ok(self.some(val, want));
+        }
+        if let (Some(a), Some(b)) = (self.scalar(val.ty), self.scalar(want)) {
+            let widens = a.is_float() && b.is_float() && b.bit_width() >= a.bit_width()
+                || a.is_int() && b.is_int() && fits_in(a, b);
+            if widens || from == TyKind::Float && b == PrimType::F32 {
+                let v = self.b.cast(val.v, b.id());
+                return Ok(self.val(want, v));
+            }
+            if from == TyKind::Int && b.is_int() && !self.device {
+                return Ok(self.narrow_int(val, want, b, span));
+            }
+        }
+        match (from, to) {
+            // A vector of the same components.
+            (TyKind::Error, _) | (_, TyKind::Error) => Err(Poisoned),
+            _ => Err(self.mismatch(span, val.ty, want)),
+        }
+    }
+
+    /// An `int` as an integer of another type, in which it must fit.
+    pub(super) fn narrow_int(&mut self, val: Val, want: Ty, to: PrimType, span: Span) -> Val {
+        self.at(span);
+        let v = self.b.cast(val.v, to.id());
+        let back = self.b.cast(v, fixed::I64);
+        let mut bad = self.b.compare(Op::IcmpNe, back, val.v);
+        if to == PrimType::U64 {
+            let zero = self.i64(0);
+            bad = self.b.compare(Op::IcmpSlt, val.v, zero);
+        }
+        let text = format!("the value does not fit `{}`", to.name());
+        self.panic_if(bad, &text);
+        self.val(want, v)
+    }
+
+    pub(super) fn some(&mut self, val: Val, option: Ty) -> Val {
+        let id = self.machine(option);
+        let v = self.own(val);
+        let v = self.b.value(Op::EnumNew, id, &[v], 1);
+        self.val(option, v)
+    }
+
+    pub(super) fn none(&mut self, option: Ty) -> Val {
+        let id = self.machine(option);
+        let v = self.b.value(Op::EnumNew, id, &[], 0);
+        self.val(option, v)
+    }
+
+    /// A value; `want` is what the context expects of literals.
+    pub(super) fn expr(&mut self, e: ExprId, want: Option<Ty>) -> Lower<Val> {
+        let program = self.cx.program;
+        let node = &program.ast[e];
+        let span = node.span;
+        self.at(span);
+        match &node.kind {
+            ExprKind::Error => Err(Poisoned),
+            &ExprKind::Int(n) => self.int_literal(n.into(), want, span),
+            &ExprKind::Float(text) => {
+                let text = program.name(text);
+                Ok(self.float_literal(text.parse().unwrap_or(0.0), Some(text), want))
+            }
+            &ExprKind::Bool(b) => Ok(self.const_val(ty::BOOL, u64::from(b))),
+            &ExprKind::Str(s) => self.text_value(s, span),
+            ExprKind::Format(parts) => self.format(parts, span),
+            ExprKind::None => match want.map(|t| self.cx.tys.kind(t)) {
+                Some(TyKind::Option(_)) => Ok(self.none(want.unwrap_or(ty::ERROR))),
+                _ => {
+                    let help = "declare the type: `let x int? = None`";
+                    Err(self.error(
+                        Code::MIR0202,
+                        span,
+                        "nothing says what `None` is an option of",
+                        help,
+                    ))
+                }
+            },
+            &ExprKind::Name(name) => self.name(name, want, span),
+            ExprKind::Type(_) => {
+                let help = "call it: `Array<f32, 4>()`";
+                Err(self.error(Code::MIR0202, span, "a type is no value", help))
+            }
+            &ExprKind::Member(base, name) => self.member(base, name, want, span),
+            &ExprKind::Field(base, n) => {
+                let val = self.expr(base, None)?;
+                self.tuple_item(val, n, span)
+            }
+            &ExprKind::Index(base, index) => self.index(base, index, span),
+            ExprKind::Call(callee, args) => self.call(*callee, args, want, span),
+            &ExprKind::Unary(op, operand) => self.unary(op, operand, want, span),
+            &ExprKind::Binary(op, a, b) => self.binary(op, a, b, want, span),
+            &ExprKind::Cast(value, t) => self.cast(value, t, span),
+            &ExprKind::Cond { cond, then, otherwise } => {
+                self.conditional(cond, then, otherwise, want)
+            }
+            &ExprKind::Range { start, end, inclusive } => self.range_value(start, end, inclusive),
+            ExprKind::List(items) => self.list(items, want, span),
+            ExprKind::Map(entries) => self.map(entries, want, span),
+            ExprKind::Set(items) => self.set(items, want, span),
+            ExprKind::Tuple(items) => self.tuple(items, want),
+            &ExprKind::Lambda(id) => self.lambda(id, span),
+            ExprKind::Match { scrutinee, arms } => {
+                let val = self.match_expr(*scrutinee, arms, want, span)?;
+                Ok(val.unwrap_or_else(|| self.unit()))
+            }
+        }
+    }
+
+    // ----- names -----
+
+    /// The value of a local.
+    pub(super) fn local_value(&mut self, id: u32, span: Span) -> Lower<Val> {
+        let local = self.locals[id as usize].clone();
+        match local.kind {
+            LocalKind::Var(var) => {
+                let v = self.b.read(var);
+                Ok(Val { ty: local.ty, v, owned: false })
+            }
+            LocalKind::Value(v) => Ok(Val { ty: local.ty, v, owned: false }),
+            LocalKind::Resident(_) => Err(self.mixed_residency(local.name, span)),
+            LocalKind::Buffer(buffer) if buffer.single => {
+                let zero = self.i32(0);
+                Ok(self.buffer_load(buffer.param, buffer.element, zero))
+            }
+            LocalKind::Buffer(_) | LocalKind::Buffers(_) | LocalKind::Memory { .. } => {
+                let text = self.cx.program.name(local.name).to_string();
+                let message = format!("`{text}` as a whole is no value in a kernel");
+                Err(self.error(Code::MIR0202, span, message, "use its elements"))
+            }
+        }
+    }
+
+    fn name(&mut self, name: Sym, want: Option<Ty>, span: Span) -> Lower<Val> {
+        if let Some(id) = self.lookup(name) {
+            return self.local_value(id, span);
+        }
+        if let Some(&(_, t)) = self.subst.iter().find(|s| s.0 == name)
+            && let TyKind::Number(n) = self.cx.tys.kind(t)
+        {
+            return self.int_literal(n.into(), want, span);
+        }
+        let program = self.cx.program;
+        match program.item(name) {
+            Some(Item::Const(_)) => {
+                let known = self.cx.constant(name).ok_or(Poisoned)?;
+                self.const_value(known.value, known.ty, want, span)
+            }
+            Some(Item::Fn(id)) => self.function_value(id, span),
+            Some(Item::Struct(_) | Item::Enum(_) | Item::Trait | Item::Alias(_)) => {
+                let message = format!("`{}` is a type, not a value", program.name(name));
+                Err(self.error(Code::MIR0202, span, message, "call it with its fields"))
+            }
+            None => {
+                let text = self.library_name(name);
+                let x = match text {
+                    "PI" => std::f64::consts::PI,
+                    "E" => std::f64::consts::E,
+                    "INF" => f64::INFINITY,
+                    _ => return Err(self.undefined(name, span)),
+                };
+                Ok(self.float_literal(x, None, want))
+            }
+        }
+    }
+
+    /// The library's name for a name: `use` may have given it another one.
+    pub(super) fn library_name(&self, name: Sym) -> &'static str {
+        let program = self.cx.program;
+        let own = program.renamed.get(&name).copied().unwrap_or(name);
+        super::library::known(program.name(own))
+    }
+
+    /// Whether an expression names a module, so that a member of it is a name of the library.
+    pub(super) fn is_module(&self, e: ExprId) -> bool {
+        match &self.cx.program.ast[e].kind {
+            ExprKind::Name(name) => {
+                self.lookup(*name).is_none()
+                    && self.cx.program.item(*name).is_none()
+                    && self.cx.program.modules.contains_key(name)
+            }
+            _ => false,
+        }
+    }
+
+    /// The name of an expression that is one, if no local has it.
+    pub(super) fn free_name(&self, e: ExprId) -> Option<&str> {
+        match &self.cx.program.ast[e].kind {
+            ExprKind::Name(name) if self.lookup(*name).is_none() => {
+                Some(self.cx.program.name(*name))
+            }
+            _ => None,
+        }
+    }
+
+    fn member(&mut self, base: ExprId, name: Ident, want: Option<Ty>, span: Span) -> Lower<Val> {
+        if self.is_module(base) {
+            return self.name(name.sym, want, span);
+        }
+        if let Some(val) = self.context_member(base, name, span)? {
+            return Ok(val);
+        }
+        let program = self.cx.program;
+        if let ExprKind::Name(enum_name) = program.ast[base].kind
+            && self.lookup(enum_name).is_none()
+            && let Some(Item::Enum(n)) = program.item(enum_name)
+        {
+            return self.variant(n, name, &[], want, span);
+        }
+        if let Some(id) = self.resident_of(base) {
+            return Err(self.cross_read(self.locals[id as usize].name, span));
+        }
+        let val = self.expr(base, None)?;
+        let (n, t) = self.field_of(val.ty, name)?;
+        Ok(self.field(val, n, t))
+    }
+
+    fn tuple_item(&mut self, val: Val, n: u32, span: Span) -> Lower<Val> {
+        let TyKind::Tuple(items) = self.cx.tys.kind(val.ty) else {
+            let message = format!("a `{}` has no items by number", self.cx.ty_name(val.ty));
+            return Err(self.error(Code::MIR0202, span, message, "only tuples have them"));
+        };
+        let Some(&t) = self.cx.tys.items(items).get(n as usize) else {
+            let count = self.cx.tys.items(items).len();
+            let message = format!("item {n} of a tuple of {count}");
+            return Err(self.error(Code::MIR0205, span, message, "count from 0"));
+        };
+        let t = self.norm(t);
+        Ok(self.field(val, n, t))
+    }
+
+    fn index(&mut self, base: ExprId, index: ExprId, span: Span) -> Lower<Val> {
+        if self.device
+            && let Some(val) = self.device_index(base, index, span)?
+        {
+            return Ok(val);
+        }
+        if let Some(id) = self.resident_of(base) {
+            return Err(self.cross_read(self.locals[id as usize].name, span));
+        }
+        let array = self.expr(base, None)?;
+        match self.cx.tys.kind(array.ty) {
+            TyKind::Array(t, n) => {
+                self.check_const_index(index, n, span)?;
+                let index = self.index_value(index)?;
+                Ok(self.element(array, index, t, span))
+            }
+            TyKind::List(t) => {
+                let index = self.index_value(index)?;
+                Ok(self.element(array, index, t, span))
+            }
+            TyKind::Map(k, v) => {
+                let key = self.expr_as(index, k)?;
+                let step = super::place::Step::Key { key, ty: v, span };
+                Ok(self.read_step(array, step))
+            }
+            TyKind::Str => {
+                let index = self.index_value(index)?;
+                let texts = self.cx.intern(TypeKind::Array(fixed::STR));
+                let chars = self.rt_value(RtFn::StrChars, texts, &[array.v]);
+                let list = self.cx.tys.intern(TyKind::List(ty::STR));
+                let chars = self.val(list, chars);
+                Ok(self.element(chars, index, ty::STR, span))
+            }
+            TyKind::Tuple(_) => {
+                let subst = self.subst.clone();
+                let help = "write a literal: `t[0]`";
+                let n = self.cx.need_const_int(
+                    index,
+                    &subst,
+                    Code::MIR0202,
+                    "the index of a tuple",
+                    help,
+                )?;
+                self.tuple_item(array, u32::try_from(n).unwrap_or(u32::MAX), span)
+            }
+            TyKind::Error => Err(Poisoned),
+            _ => {
+                let message = format!("a `{}` has no elements", self.cx.ty_name(array.ty));
+                let help = "index an array, a list, a map, a text or a tuple";
+                Err(self.error(Code::MIR0202, span, message, help))
+            }
+        }
+    }
+
+    // ----- choice and ranges -----
+
+    /// A condition.
+    pub(super) fn condition(&mut self, e: ExprId) -> Lower<Value> {
+        let val = self.expr(e, Some(ty::BOOL))?;
+        if val.ty != ty::BOOL {
+            let span = self.expr_span(e);
+            return Err(self.mismatch(span, val.ty, ty::BOOL));
+        }
+        Ok(val.v)
+    }
+
+    fn conditional(
+        &mut self,
+        cond: ExprId,
+        then: ExprId,
+        otherwise: ExprId,
+        want: Option<Ty>,
+    ) -> Lower<Val> {
+        let cond = self.condition(cond)?;
+        let (yes, no, join) = (self.new_block(), self.new_block(), self.new_block());
+        self.b.cbr(cond, yes, no);
+        // A branch of literals takes the type of the other one.
+        let flip = self.cx.adapts(then) && !self.cx.adapts(otherwise) && want.is_none();
+        let (first, second) = if flip { (otherwise, then) } else { (then, otherwise) };
+        let (first_block, second_block) = if flip { (no, yes) } else { (yes, no) };
+        self.enter(first_block);
+        let a = self.expr(first, want);
+        let Ok(a) = a else {
+            self.go_to(join);
+            self.enter(second_block);
+            let _ = self.expr(second, want);
+            self.go_to(join);
+            self.enter(join);
+            return Err(Poisoned);
+        };
+        let id = self.machine(a.ty);
+        let result = self.b.declare(id);
+        let v = self.own(a);
+        if id != fixed::UNIT {
+            self.b.write(result, v);
+        }
+        self.go_to(join);
+        self.enter(second_block);
+        let b = self.expr_as(second, a.ty);
+        if let Ok(b) = b {
+            let v = self.own(b);
+            if id != fixed::UNIT {
+                self.b.write(result, v);
+            }
+        }
+        self.go_to(join);
+        self.enter(join);
+        b?;
+        let v = self.b.read(result);
+        Ok(self.val(a.ty, v))
+    }
+
+    /// The two ends of a range of integers, the second excluded.
+    pub(super) fn range_ends(
+        &mut self,
+        start: ExprId,
+        end: ExprId,
+        inclusive: bool,
+    ) -> Lower<(Val, Val)> {
+        let int = self.norm(ty::INT);
+        let a = self.expr(start, Some(int))?;
+        let b = self.expr(end, Some(int))?;
+        for (val, e) in [(a, start), (b, end)] {
+            if !self.cx.tys.is_int(val.ty) {
+                let span = self.expr_span(e);
+                return Err(self.mismatch(span, val.ty, ty::INT));
+            }
+        }
+        let id = self.machine(int);
+        let (a, mut b) = (self.b.cast(a.v, id), self.b.cast(b.v, id));
+        if inclusive {
+            let one = self.b.const_bits(id, 1);
+            b = self.b.same(Op::IAdd, &[b, one]);
+        }
+        Ok((self.val(int, a), self.val(int, b)))
+    }
+
+    fn range_value(&mut self, start: ExprId, end: ExprId, inclusive: bool) -> Lower<Val> {
+        let (a, b) = self.range_ends(start, end, inclusive)?;
+        let id = self.machine(ty::RANGE);
+        let v = self.b.value(Op::StructNew, id, &[a.v, b.v], 0);
+        Ok(self.val(ty::RANGE, v))
+    }
+
+    // ----- collections -----
+
+    fn list(&mut self, items: &[ExprId], want: Option<Ty>, span: Span) -> Lower<Val> {
+        let wanted = want.map(|t| self.cx.tys.kind(t));
+        let element = match wanted {
+            Some(TyKind::Array(t, _) | TyKind::List(t)) => Some(t),
+            _ => None,
+        };
+        if self.device {
+            return Err(self.error(
+                Code::MIR1802,
+                span,
+                "a kernel cannot make an array here",
+                "declare a local array: `var t = Array<f32, 4>()`",
+            ));
+        }
+        // Without a wanted type the first item that is no literal decides; before it there are
+        // literals only, so the order of evaluation does not show.
+        let mut leader = None;
+        let element = match element {
+            Some(t) => t,
+            None => {
+                let at = self.leading_item(items, span)?;
+                let val = self.expr(items[at], None)?;
+                leader = Some((at, val));
+                val.ty
+            }
+        };
+        let mut values = Vec::with_capacity(items.len());
+        let mut failed = false;
+        for (n, &item) in items.iter().enumerate() {
+            let val = match leader {
+                Some((at, val)) if at == n => Ok(val),
+                _ => self.expr_as(item, element),
+            };
+            match val {
+                Ok(val) => values.push(self.own(val)),
+                Err(Poisoned) => failed = true,
+            }
+        }
+        if failed {
+            return Err(Poisoned);
+        }
+        let array = match wanted {
+            Some(TyKind::List(_)) => self.cx.tys.intern(TyKind::List(element)),
+            _ => self.cx.tys.intern(TyKind::Array(element, items.len() as u64)),
+        };
+        let id = self.machine(array);
+        self.at(span);
+        let v = self.b.value(Op::ArrFrom, id, &values, 0);
+        Ok(self.val(array, v))
+    }
+
+    /// The item that decides about the type of all.
+    fn leading_item(&mut self, items: &[ExprId], span: Span) -> Lower<usize> {
+        if items.is_empty() {
+            let help = "declare it: `let x List<int> = []`";
+            return Err(self.error(Code::MIR0202, span, "an empty list has no element type", help));
+        }
+        let typed = items.iter().position(|&e| !self.cx.adapts(e));
+        let float = |body: &mut Self, e: ExprId| {
+            let value = body.cx.const_value(e, &Vec::new(), 0);
+            matches!(value, Some(super::consts::ConstValue::Float(_)))
+        };
+        Ok(typed.or_else(|| items.iter().position(|&e| float(self, e))).unwrap_or(0))
+    }
+
+    fn map(&mut self, entries: &[(ExprId, ExprId)], want: Option<Ty>, span: Span) -> Lower<Val> {
+        self.no_alloc(span, "a map")?;
+        let mut first = None;
+        let (k, v) = match (want.map(|t| self.cx.tys.kind(t)), entries.first()) {
+            (Some(TyKind::Map(k, v)), _) => (k, v),
+            (Some(TyKind::Set(_)), None) => return self.set(&[], want, span),
+            (_, Some(&(k, v))) => {
+                let (key, value) = (self.expr(k, None)?, self.expr(v, None)?);
+                first = Some((key, value));
+                (key.ty, value.ty)
+            }
+            (_, None) => {
+                let help = "declare it: `var m {int: String} = {}`";
+                return Err(self.error(Code::MIR0202, span, "an empty map has no types", help));
+            }
+        };
+        let t = self.cx.tys.intern(TyKind::Map(k, v));
+        let map = self.new_map(t, k, span)?;
+        for &(key, value) in entries {
+            let (key, value) = match first.take() {
+                Some(entry) => entry,
+                None => (self.expr_as(key, k)?, self.expr_as(value, v)?),
+            };
+            let (key, value) = (self.own(key), self.own(value));
+            self.b.effect(Op::MapSet, &[map, key, value], 0);
+        }
+        Ok(self.val(t, map))
+    }
+
+    fn set(&mut self, items: &[ExprId], want: Option<Ty>, span: Span) -> Lower<Val> {
+        self.no_alloc(span, "a set")?;
+        let mut first = None;
+        let k = match (want.map(|t| self.cx.tys.kind(t)), items.first()) {
+            (Some(TyKind::Set(k)), _) => k,
+            (_, Some(&item)) => {
+                let val = self.expr(item, None)?;
+                first = Some(val);
+                val.ty
+            }
+            (_, None) => return Err(Poisoned),
+        };
+        let t = self.cx.tys.intern(TyKind::Set(k));
+        let map = self.new_map(t, k, span)?;
+        for &item in items {
+            let key = match first.take() {
+                Some(val) => val,
+                None => self.expr_as(item, k)?,
+            };
+            let key = self.own(key);
+            let yes = self.b.func().const_bool(true);
+            self.b.effect(Op::MapSet, &[map, key, yes], 0);
+        }
+        Ok(self.val(t, map))
+    }
+
+    /// An empty map or set. Keys are numbers, truth values or texts.
+    pub(super) fn new_map(&mut self, t: Ty, key: Ty, span: Span) -> Lower<Value> {
+        let fits = self.cx.tys.scalar(key, false).is_some() || key == ty::STR;
+        if !fits {
+            let message = format!("`{}` cannot be a key", self.cx.ty_name(key));
+            let help = "keys are numbers, truth values and texts";
+            return Err(self.error(Code::MIR0103, span, message, help));
+        }
+        let id = self.machine(t);
+        self.at(span);
+        Ok(self.b.value(Op::MapNew, id, &[], 0))
+    }
+
+    pub(super) fn no_alloc(&mut self, span: Span, what: &str) -> Lower<()> {
+        if !self.device {
+            return Ok(());
+        }
+        let message = format!("a kernel cannot make {what}");
+        let help = "use numbers and arrays of constant size";
+        Err(self.error(Code::MIR1802, span, message, help))
+    }
+
+    fn tuple(&mut self, items: &[ExprId], want: Option<Ty>) -> Lower<Val> {
+        let wanted = match want.map(|t| self.cx.tys.kind(t)) {
+            Some(TyKind::Tuple(list)) if self.cx.tys.items(list).len() == items.len() => {
+                self.cx.tys.items(list).to_vec()
+            }
+            _ => Vec::new(),
+        };
+        let mut vals = Vec::with_capacity(items.len());
+        for (n, &item) in items.iter().enumerate() {
+            let val = match wanted.get(n) {
+                Some(&t) => self.expr_as(item, t)?,
+                None => self.expr(item, None)?,
+            };
+            vals.push(val);
+        }
+        let tys: Vec<Ty> = vals.iter().map(|v| v.ty).collect();
+        let list = self.cx.tys.list(&tys);
+        let t = self.cx.tys.intern(TyKind::Tuple(list));
+        Ok(self.new_struct(t, &vals))
+    }
+
+    /// A struct or tuple of its members.
+    pub(super) fn new_struct(&mut self, t: Ty, vals: &[Val]) -> Val {
+        let id = self.machine(t);
+        let parts: Vec<Value> = vals
+            .iter()
+            .map(|&val| if self.device { self.to_member(val) } else { self.own(val) })
+            .collect();
+        let op = match self.cx.module.types.is_aggregate(id) {
+            true => Op::StructNew,
+            false => Op::New,
+        };
+        let v = self.b.value(op, id, &parts, 0);
+        self.val(t, v)
+    }
+}
+
+/// Whether every value of one integer type is one of another.
+pub(super) fn fits_in(a: PrimType, b: PrimType) -> bool {
+    let ((a_min, a_max), (b_min, b_max)) = (super::literal::range(a), super::literal::range(b));
+    a_min >= b_min && a_max <= b_max
+}

@@ -1,0 +1,591 @@
+//! `forall`: a loop of the host, or a kernel and its launch.
+
+use super::body::{Body, Loop, Val};
+use super::kernel::Kernel;
+use super::locals::{Buffer, Local, LocalKind};
+use super::{Cx, Lower, Poisoned};
+use crate::ast::*;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::walk::{Node, names_in, walk_block};
+use crate::writes;
+use magpie_diag::{Code, Span};
+use magpie_mpir::{Builder, Domain, FnId, MpirFn, MpirGpuMeta, Op, Value, imm_pair};
+use magpie_types::abi::RtFn;
+use magpie_types::kernel::GpuBackend;
+use magpie_types::{PrimType, Sid, SidKind, TypeId, TypeKind, fixed};
+
+/// Workgroups in one dimension at most, on every device.
+const MAX_GROUPS: u64 = 65535;
+
+/// One dimension of a launch, as host values.
+#[derive(Clone, Copy)]
+struct Axis {
+    start: Value,
+    /// Number of indices, possibly negative.
+    extent: Value,
+    /// Both, where they are constant.
+    known: Option<(i64, i64)>,
+}
+
+/// A value from outside that a kernel uses.
+struct Capture {
+    name: Sym,
+    local: u32,
+    mutable: bool,
+    kind: CaptureKind,
+}
+
+enum CaptureKind {
+    /// One kernel parameter a buffer.
+    Buffers(Vec<(Ty, Option<u32>)>),
+    /// A value, as one parameter or (a vector) as its components.
+    Value { ty: Ty, params: Vec<TypeId> },
+}
+
+impl Body<'_, '_, '_> {
+    pub(super) fn forall(&mut self, forall: &Forall, span: Span) -> Lower<()> {
+        self.forall_in(forall, span, false)
+    }
+
+    pub(super) fn forall_in(&mut self, forall: &Forall, span: Span, frame: bool) -> Lower<()> {
+        let program = self.cx.program;
+        if self.device {
+            let help = "use `for`: every invocation runs the whole loop";
+            return Err(self.unsupported(span, "a `forall` in a kernel", help));
+        }
+        let (names, ranges) = (forall.names.len(), forall.ranges.len());
+        if names > 3 || names != ranges {
+            let message = match names > 3 {
+                true => {
+                    format!("a `forall` has {names} indices, but devices have three dimensions")
+                }
+                false => format!("a `forall` with {names} indices has {ranges} ranges"),
+            };
+            let help =
+                "write one to three indices and a range for each: `forall i, j in 0..w, 0..h`";
+            return Err(self.error(Code::MIR1701, forall.head, message, help));
+        }
+        let mut ends = Vec::new();
+        for &range in &forall.ranges {
+            let ExprKind::Range { start, end, inclusive } = program.ast[range].kind else {
+                let at = self.expr_span(range);
+                let help = "write `forall i in 0..n`";
+                return Err(self.error(
+                    Code::MIR1702,
+                    at,
+                    "a `forall` runs over a range of integers",
+                    help,
+                ));
+            };
+            let (a, b) = self.range_ends(start, end, inclusive).map_err(|poisoned| {
+                let already = self.cx.diagnostics.iter().any(|d| d.is_error());
+                debug_assert!(already);
+                poisoned
+            })?;
+            ends.push((a, b));
+        }
+        let captures = self.free_locals(forall);
+        let is_resident =
+            |body: &Self, id: u32| matches!(body.locals[id as usize].kind, LocalKind::Resident(_));
+        let has_resident = captures.iter().any(|&(id, _, _)| is_resident(self, id));
+        let has_buffer = captures.iter().any(|&(id, _, _)| {
+            is_resident(self, id) && !self.is_single(self.locals[id as usize].ty)
+        });
+        if forall.gpu && !has_buffer {
+            let message = "this `gpu forall` uses no device-resident buffer";
+            let help = "bind a buffer with `gpu var`, or write `forall` to run it on the host";
+            return Err(self.error(Code::MIR1704, forall.head, message, help));
+        }
+        if !has_resident {
+            return self.host_forall(forall, &ends);
+        }
+        self.check_outer_assignments(forall)?;
+        self.device_forall(forall, &ends, &captures, span, frame)
+    }
+
+    /// Whether a resident type is one value, not a collection.
+    fn is_single(&self, t: Ty) -> bool {
+        !matches!(self.cx.tys.kind(t), TyKind::Array(..) | TyKind::List(_))
+    }
+
+    /// Names that the body uses and does not declare, with what they are here.
+    fn free_locals(&self, forall: &Forall) -> Vec<(u32, Sym, Span)> {
+        let ast = &self.cx.program.ast;
+        let mut declared: Vec<Sym> = forall.names.iter().map(|n| n.sym).collect();
+        walk_block(ast, &forall.body, &mut |node| {
+            let Node::Stmt(stmt) = node else { return };
+            match &ast[stmt].kind {
+                StmtKind::Let { binders, .. } => {
+                    declared.extend(binders.iter().map(|b| b.name.sym))
+                }
+                StmtKind::Const(b) => declared.push(b.name.sym),
+                StmtKind::For { names, .. } => declared.extend(names.iter().map(|n| n.sym)),
+                _ => {}
+            }
+        });
+        let used = names_in(ast, &forall.body);
+        let free = used.into_iter().filter(|(name, _)| !declared.contains(name));
+        free.filter_map(|(name, span)| Some((self.lookup(name)?, name, span))).collect()
+    }
+
+    // ----- on the host -----
+
+    fn host_forall(&mut self, forall: &Forall, ends: &[(Val, Val)]) -> Lower<()> {
+        let outer = self.forall_base.replace((self.locals.len() as u32, forall.head));
+        let outer_next = self.returns.next_index.take();
+        self.push_scope();
+        self.host_dimension(forall, ends, 0);
+        self.pop_scope();
+        self.returns.next_index = outer_next;
+        self.forall_base = outer;
+        Ok(())
+    }
+
+    fn host_dimension(&mut self, forall: &Forall, ends: &[(Val, Val)], n: usize) {
+        let Some(&(a, b)) = ends.get(n) else {
+            self.block(&forall.body);
+            return;
+        };
+        let var = self.b.declare(fixed::I64);
+        self.b.write(var, a.v);
+        let (head, inside) = (self.new_block(), self.new_block());
+        let (next, exit) = (self.new_block(), self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        let i = self.b.read(var);
+        let more = self.b.compare(Op::IcmpSlt, i, b.v);
+        self.b.cbr(more, inside, exit);
+        self.enter(inside);
+        let name = forall.names[n];
+        self.declare_value(name.sym, name.span, ty::INT, i);
+        self.loops.push(Loop { on_break: exit, on_continue: next, is_forall: true });
+        self.returns.next_index = Some(next);
+        self.host_dimension(forall, ends, n + 1);
+        self.loops.pop();
+        self.go_to(next);
+        self.enter(next);
+        let one = self.i64(1);
+        let after = self.b.same(Op::IAdd, &[i, one]);
+        self.b.write(var, after);
+        self.b.br(head);
+        self.b.seal(head);
+        self.enter(exit);
+    }
+
+    /// Assignments in the body to variables from outside.
+    fn check_outer_assignments(&mut self, forall: &Forall) -> Lower<()> {
+        let ast = &self.cx.program.ast;
+        let free: Vec<Sym> = self.free_locals(forall).into_iter().map(|f| f.1).collect();
+        let mut found = None;
+        walk_block(ast, &forall.body, &mut |node| {
+            let Node::Stmt(stmt) = node else { return };
+            if let StmtKind::Assign { target, .. } = ast[stmt].kind
+                && let ExprKind::Name(name) = ast[target].kind
+                && free.contains(&name)
+            {
+                found.get_or_insert((name, ast[stmt].span));
+            }
+        });
+        let Some((name, span)) = found else { return Ok(()) };
+        let outer = self.forall_base.replace((self.locals.len() as u32, forall.head));
+        let id = self.lookup(name).unwrap_or_default();
+        let result = self.check_accumulator(id, span);
+        self.forall_base = outer;
+        result
+    }
+
+    // ----- on the device -----
+
+    fn capture(&mut self, id: u32, name: Sym, span: Span) -> Lower<Capture> {
+        let local = self.locals[id as usize].clone();
+        let t = local.ty;
+        let kind = match &local.kind {
+            LocalKind::Resident(_) => {
+                if local.moved.is_some() {
+                    return Err(self.read_back(id, span).err().unwrap_or(Poisoned));
+                }
+                CaptureKind::Buffers(self.cx.parts_of(t))
+            }
+            _ => match self.cx.tys.kind(t) {
+                TyKind::Error => return Err(Poisoned),
+                TyKind::Array(..) | TyKind::List(_) => {
+                    let text = self.cx.program.name(name).to_string();
+                    let message =
+                        format!("`{text}` lives on the host, but this launch runs on the device");
+                    let help = format!(
+                        "upload it first: `gpu let {text}_gpu = {text}`, then use `{text}_gpu`"
+                    );
+                    return Err(self.error(Code::MIR1705, span, message, help));
+                }
+                TyKind::Vector(c, n) => {
+                    let p = self.cx.machine(c, super::Form::Device);
+                    CaptureKind::Value { ty: t, params: vec![p; n as usize] }
+                }
+                TyKind::Struct(n, args)
+                    if !self.cx.is_element(t) && {
+                        let fields = self.cx.fields(n, args);
+                        fields.iter().any(|f| self.cx.tys.element(f.1).is_some())
+                    } =>
+                {
+                    let text = self.cx.program.name(name).to_string();
+                    let message =
+                        format!("`{text}` lives on the host, but this launch runs on the device");
+                    let help = format!("bind it with `gpu let {text}_gpu = {text}` first");
+                    return Err(self.error(Code::MIR1705, span, message, help));
+                }
+                _ if self.cx.is_element(t) => {
+                    let p = self.cx.machine(t, super::Form::Device);
+                    CaptureKind::Value { ty: t, params: vec![p] }
+                }
+                _ => {
+                    let text = self.cx.program.name(name).to_string();
+                    let message = format!(
+                        "`{text}` is a `{}`, which has no form on a device",
+                        self.cx.ty_name(t)
+                    );
+                    let help = "pass numbers, truth values, vectors or accelerable structs";
+                    return Err(self.error(Code::MIR1706, span, message, help));
+                }
+            },
+        };
+        Ok(Capture { name, local: id, mutable: local.mutable, kind })
+    }
+
+    fn device_forall(
+        &mut self,
+        forall: &Forall,
+        ends: &[(Val, Val)],
+        free: &[(u32, Sym, Span)],
+        span: Span,
+        frame: bool,
+    ) -> Lower<()> {
+        let mut captures = Vec::new();
+        let mut fine = Ok(());
+        for &(id, name, at) in free {
+            match self.capture(id, name, at) {
+                Ok(capture) => captures.push(capture),
+                Err(Poisoned) => fine = Err(Poisoned),
+            }
+        }
+        fine?;
+        self.at(span);
+        let block: [u32; 3] = match ends.len() {
+            1 => [256, 1, 1],
+            2 => [16, 16, 1],
+            _ => [8, 8, 4],
+        };
+        let mut axes = Vec::new();
+        for &(a, b) in ends {
+            let extent = self.b.same(Op::ISub, &[b.v, a.v]);
+            let bits = |body: &mut Self, v| body.b.func().as_bits(v).map(|n| n as i64);
+            let known = match (bits(self, a.v), bits(self, b.v)) {
+                (Some(x), Some(y)) => y.checked_sub(x).map(|n| (x, n)),
+                _ => None,
+            };
+            axes.push(Axis { start: a.v, extent, known });
+        }
+        // A large or unknown number of groups in one dimension goes over to the second one.
+        let folded = axes.len() == 1
+            && axes[0]
+                .known
+                .is_none_or(|(_, n)| n.max(0) as u64 > MAX_GROUPS * u64::from(block[0]));
+        let kernel = self.forall_kernel(forall, &axes, &captures, block, folded, frame)?;
+
+        let mut args = Vec::new();
+        for capture in &captures {
+            match &capture.kind {
+                CaptureKind::Buffers(_) => {
+                    for handle in self.resident_operands(capture.local) {
+                        args.push(self.device_buffer(handle, span));
+                    }
+                }
+                CaptureKind::Value { ty: t, params } => {
+                    let val = self.local_value(capture.local, span)?;
+                    self.at(span);
+                    if let TyKind::Vector(c, _) = self.cx.tys.kind(*t) {
+                        for n in 0..params.len() {
+                            args.push(self.field(val, n as u32, c).v);
+                        }
+                    } else {
+                        args.push(self.packed(val.v, *t, None));
+                    }
+                }
+            }
+        }
+        self.rt(RtFn::GpuTelemetryLaunch, fixed::UNIT, &[]);
+        let done = self.new_block();
+        for axis in &axes {
+            match axis.known {
+                Some((_, n)) if n > 0 => {}
+                _ => {
+                    let zero = self.i64(0);
+                    let some = self.b.compare(Op::IcmpSgt, axis.extent, zero);
+                    let go_on = self.new_block();
+                    self.b.cbr(some, go_on, done);
+                    self.enter(go_on);
+                }
+            }
+        }
+        let mut grid = Vec::new();
+        for (n, axis) in axes.iter().enumerate() {
+            if axis.known.is_none() {
+                args.push(self.packed(axis.start, ty::INT, None));
+                args.push(self.packed(axis.extent, ty::INT, None));
+            } else if let Some((start, extent)) = axis.known
+                && (i32::try_from(start).is_err() || i32::try_from(extent).is_err())
+            {
+                let help = "the indices of a launch have 32 bits";
+                return Err(self.error(Code::MIR1702, forall.head, "the range is too large", help));
+            }
+            let size = self.i64(block[n].into());
+            let below = self.i64(i64::from(block[n]) - 1);
+            let sum = self.b.same(Op::IAdd, &[axis.extent, below]);
+            let groups = self.b.same(Op::IUdiv, &[sum, size]);
+            grid.push(groups);
+        }
+        if folded {
+            let (max, below) = (self.i64(MAX_GROUPS as i64), self.i64(MAX_GROUPS as i64 - 1));
+            let sum = self.b.same(Op::IAdd, &[grid[0], below]);
+            let y = self.b.same(Op::IUdiv, &[sum, max]);
+            let one = self.i64(1);
+            let rest = self.b.same(Op::ISub, &[y, one]);
+            let sum = self.b.same(Op::IAdd, &[grid[0], rest]);
+            let x = self.b.same(Op::IUdiv, &[sum, y]);
+            grid = vec![x, y];
+        }
+        let mut sizes: Vec<Value> = grid.into_iter().map(|g| self.b.cast(g, fixed::U32)).collect();
+        while sizes.len() < 3 {
+            sizes.push(self.b.func().const_u32(1));
+        }
+        sizes.extend(block.map(|n| self.b.func().const_u32(n)));
+        self.dispatch(kernel, &sizes, &args, span);
+        self.b.br(done);
+        self.enter(done);
+        Ok(())
+    }
+
+    /// The buffer of a resident binding on the device.
+    pub(super) fn device_buffer(&mut self, handle: Value, span: Span) -> Value {
+        let id = self.b.ty(handle);
+        let buffer = match self.cx.module.types.kind(id) {
+            TypeKind::Ref(_, t) => t,
+            _ => id,
+        };
+        let place = self.place(span);
+        self.rt_value(RtFn::GpuResidentBuffer, buffer, &[handle, place])
+    }
+
+    /// Queues a launch; one that is refused ends the program.
+    pub(super) fn dispatch(&mut self, kernel: FnId, sizes: &[Value], args: &[Value], span: Span) {
+        self.at(span);
+        let place = self.place(span);
+        let device = self.rt_value(RtFn::GpuDeviceOrStop, fixed::GPU_DEVICE, &[place]);
+        let mut operands = vec![device];
+        operands.extend(sizes);
+        operands.extend(args);
+        let result = self.cx.intern(TypeKind::Result(fixed::GPU_FENCE, fixed::GPU_ERROR));
+        let launched = self.b.value(Op::GpuLaunchAsync, result, &operands, imm_pair(kernel.0, 0));
+        let refused = super::clone::enum_is(self, launched, 1);
+        let (stop, go_on) = (self.new_block(), self.new_block());
+        self.b.cbr(refused, stop, go_on);
+        self.enter(stop);
+        let err = self.b.value(Op::EnumPayload, fixed::GPU_ERROR, &[launched], imm_pair(1, 0));
+        self.rt(RtFn::GpuStop, fixed::UNIT, &[err, place]);
+        self.b.unreachable();
+        self.enter(go_on);
+    }
+
+    fn forall_kernel(
+        &mut self,
+        forall: &Forall,
+        axes: &[Axis],
+        captures: &[Capture],
+        block: [u32; 3],
+        folded: bool,
+        frame: bool,
+    ) -> Lower<FnId> {
+        let subst = self.subst.clone();
+        let locals: Vec<Local> =
+            captures.iter().map(|c| self.locals[c.local as usize].clone()).collect();
+        let cx = &mut *self.cx;
+        let buffers: Vec<Sym> = captures
+            .iter()
+            .filter(|c| matches!(c.kind, CaptureKind::Buffers(_)))
+            .filter(|c| !cx.is_atomic_array(c.local_ty(&locals, captures)))
+            .map(|c| c.name)
+            .collect();
+        writes::check(cx.program, &forall.body, &buffers, &mut cx.diagnostics);
+        let line = cx.line(forall.head);
+        let number = cx.kernels.len();
+        let name = format!("miri.@forall_line{line}_{number}");
+        let fn_id = cx.reserve(&name);
+        cx.kernels.push(fn_id);
+        let mut f = cx.kernel_fn(&name, block, forall.head);
+        // Buffers and values in the order of their first use, then the unknown ranges.
+        let mut values: Vec<Vec<Value>> = Vec::new();
+        for capture in captures {
+            let text = cx.program.name(capture.name).to_string();
+            let mut params = Vec::new();
+            match &capture.kind {
+                CaptureKind::Buffers(parts) => {
+                    for (n, &(element, _)) in parts.iter().enumerate() {
+                        let id = cx.buffer_type(element);
+                        let name = if n == 0 { text.clone() } else { format!("{text}{n}") };
+                        params.push(f.add_param(name, id, forall.head));
+                    }
+                }
+                CaptureKind::Value { params: tys, .. } => {
+                    for &id in tys {
+                        params.push(f.add_param(text.clone(), id, forall.head));
+                    }
+                }
+            }
+            values.push(params);
+        }
+        let mut ranges = Vec::new();
+        for (n, axis) in axes.iter().enumerate() {
+            ranges.push(match axis.known {
+                Some(_) => None,
+                None => Some((
+                    f.add_param(format!("start{n}"), fixed::I32, forall.head),
+                    f.add_param(format!("extent{n}"), fixed::I32, forall.head),
+                )),
+            });
+        }
+        let mut body = Body::new(cx, Builder::new(&mut f), true, subst);
+        body.at(forall.head);
+        body.kernel = Some(Kernel { named: false, frame });
+        for ((capture, local), params) in captures.iter().zip(&locals).zip(&values) {
+            match &capture.kind {
+                CaptureKind::Buffers(parts) => {
+                    body.declare_buffers(capture.name, local, capture.mutable, parts, params);
+                }
+                CaptureKind::Value { ty: t, .. } => {
+                    let v = match body.cx.tys.kind(*t) {
+                        TyKind::Vector(..) => {
+                            let id = body.machine(*t);
+                            body.b.value(Op::VecNew, id, params, 0)
+                        }
+                        _ => params[0],
+                    };
+                    let t = body.norm(*t);
+                    body.declare_value(capture.name, local.span, t, v);
+                }
+            }
+        }
+        // Positions past the end do nothing.
+        let exit = body.new_block();
+        for (n, axis) in axes.iter().enumerate() {
+            let mut at = body.b.value(Op::GpuGlobalId, fixed::U32, &[], n as u64);
+            if folded {
+                let row = body.b.value(Op::GpuGlobalId, fixed::U32, &[], 1);
+                let groups = body.b.value(Op::GpuNumWorkgroups, fixed::U32, &[], 0);
+                let size = body.b.func().const_u32(block[0]);
+                let width = body.b.same(Op::IMul, &[groups, size]);
+                let before = body.b.same(Op::IMul, &[row, width]);
+                at = body.b.same(Op::IAdd, &[before, at]);
+            }
+            let (start, extent) = match (ranges[n], axis.known) {
+                (Some(range), _) => range,
+                (None, known) => {
+                    let (start, extent) = known.unwrap_or_default();
+                    (body.i32(start as i32), body.i32(extent as i32))
+                }
+            };
+            let end = body.b.cast(extent, fixed::U32);
+            let inside = body.b.compare(Op::IcmpUlt, at, end);
+            let go_on = body.new_block();
+            body.b.cbr(inside, go_on, exit);
+            body.enter(go_on);
+            let at = body.b.cast(at, fixed::I32);
+            let is_zero = body.b.func().as_bits(start) == Some(0);
+            let i = if is_zero { at } else { body.b.same(Op::IAdd, &[start, at]) };
+            let name = forall.names[n];
+            body.declare_value(name.sym, name.span, ty::I32, i);
+        }
+        body.returns.next_index = Some(exit);
+        body.block(&forall.body);
+        body.go_to(exit);
+        body.enter(exit);
+        body.b.ret(None);
+        body.b.finish();
+        self.cx.finish_fn(fn_id, f);
+        Ok(fn_id)
+    }
+
+    /// Names for the buffers of a resident binding, in a kernel.
+    pub(super) fn declare_buffers(
+        &mut self,
+        name: Sym,
+        local: &Local,
+        mutable: bool,
+        parts: &[(Ty, Option<u32>)],
+        params: &[Value],
+    ) {
+        let t = self.norm(local.ty);
+        let len = match self.cx.tys.kind(t) {
+            TyKind::Array(_, n) => Some(n),
+            _ => None,
+        };
+        let is_struct = parts.iter().any(|p| p.1.is_some());
+        let mut buffers = Vec::new();
+        for (&(element, field), &param) in parts.iter().zip(params) {
+            let single = match (field, self.cx.tys.kind(t)) {
+                (Some(n), TyKind::Struct(s, args)) => {
+                    let f = self.cx.fields(s, args)[n as usize].1;
+                    self.cx.tys.element(f).is_none()
+                }
+                _ => self.cx.tys.element(t).is_none(),
+            };
+            let element = self.norm(element);
+            buffers.push(Buffer { param, element, len, single, field });
+        }
+        let kind = match (is_struct, buffers.first()) {
+            (false, Some(&buffer)) => LocalKind::Buffer(buffer),
+            _ => LocalKind::Buffers(buffers),
+        };
+        self.add_local(Local {
+            name,
+            ty: t,
+            mutable,
+            span: local.span,
+            kind,
+            moved: None,
+            loop_depth: 0,
+        });
+    }
+}
+
+impl Capture {
+    fn local_ty(&self, locals: &[Local], captures: &[Capture]) -> Ty {
+        let at = captures.iter().position(|c| c.local == self.local).unwrap_or_default();
+        locals[at].ty
+    }
+}
+
+impl Cx<'_> {
+    pub(super) fn is_atomic_array(&self, t: Ty) -> bool {
+        let element = self.tys.element(t);
+        element.is_some_and(|e| matches!(self.tys.kind(e), TyKind::Atomic(_)))
+    }
+
+    /// A kernel without parameters and body.
+    pub(super) fn kernel_fn(&mut self, name: &str, workgroup: [u32; 3], head: Span) -> MpirFn {
+        let sid = Sid::new(SidKind::Function, name);
+        let mut f = MpirFn::new(sid, name, fixed::UNIT, Domain::Device);
+        f.span = head;
+        f.gpu_meta = Some(MpirGpuMeta {
+            target: GpuBackend::Spv,
+            workgroup,
+            is_unsafe: false,
+            requires: Vec::new(),
+            spans: magpie_mpir::KernelSpans { head, ..magpie_mpir::KernelSpans::default() },
+        });
+        f
+    }
+
+    /// Whether a scalar travels as a kernel parameter.
+    pub(super) fn is_parameter(&self, t: Ty) -> bool {
+        self.tys.scalar(t, true).is_some_and(|p| p != PrimType::Unit)
+    }
+}

@@ -1,0 +1,153 @@
+//! `gpu frame`: natively one frame runs, with all inputs zero.
+
+use super::body::Body;
+use super::locals::LocalKind;
+use super::{Lower, Poisoned};
+use crate::ast::*;
+use crate::walk::{Node, walk_block};
+use magpie_diag::{Code, Span};
+
+impl Body<'_, '_, '_> {
+    pub(super) fn frame(&mut self, passes: &Block, span: Span) -> Lower<()> {
+        if self.device {
+            let help = "write it in host code";
+            return Err(self.unsupported(span, "a `gpu frame` in a kernel", help));
+        }
+        for &stmt in &passes.stmts {
+            self.frame_stmt(stmt)?;
+        }
+        Ok(())
+    }
+
+    fn frame_stmt(&mut self, id: StmtId) -> Lower<()> {
+        let program = self.cx.program;
+        let span = program.ast[id].span;
+        match &program.ast[id].kind {
+            StmtKind::Forall(forall) => {
+                self.check_pass(forall)?;
+                self.forall_in(forall, span, true)
+            }
+            StmtKind::For { iter, body, .. } => {
+                let ExprKind::Range { start, end, inclusive } = program.ast[*iter].kind else {
+                    return Err(self.frame_body(span));
+                };
+                let subst = self.subst.clone();
+                let ends = (self.cx.const_int(start, &subst), self.cx.const_int(end, &subst));
+                let (Some(a), Some(b)) = ends else { return Err(self.frame_body(span)) };
+                let count = (b - a + i128::from(inclusive)).clamp(0, 1 << 20);
+                for _ in 0..count {
+                    for &stmt in &body.stmts {
+                        self.frame_stmt(stmt)?;
+                    }
+                }
+                Ok(())
+            }
+            StmtKind::Error => Err(Poisoned),
+            _ => Err(self.frame_body(span)),
+        }
+    }
+
+    fn frame_body(&mut self, span: Span) -> Poisoned {
+        let message = "a `gpu frame` holds passes and repeats of passes with constant counts only";
+        let help = "move the statement out of the frame";
+        self.error(Code::MIR2403, span, message, help)
+    }
+
+    /// A pass writes at least one buffer and reads none that it writes.
+    fn check_pass(&mut self, forall: &Forall) -> Lower<()> {
+        let program = self.cx.program;
+        let ast = &program.ast;
+        let mut written: Vec<Sym> = Vec::new();
+        let mut read: Vec<Sym> = Vec::new();
+        // Names that are indexed by a write, as expressions.
+        let mut targets: Vec<ExprId> = Vec::new();
+        walk_block(ast, &forall.body, &mut |node| match node {
+            Node::Stmt(stmt) => {
+                if let StmtKind::Assign { target, op, .. } = ast[stmt].kind
+                    && let Some((base, name)) = indexed_name(ast, target)
+                {
+                    written.push(name);
+                    if op.is_none() {
+                        targets.push(base);
+                    }
+                }
+            }
+            Node::Expr(e) => {
+                if let ExprKind::Call(callee, args) = &ast[e].kind {
+                    if let ExprKind::Member(base, method) = ast[*callee].kind
+                        && let ExprKind::Name(name) = ast[base].kind
+                    {
+                        match program.name(method.sym) {
+                            "set" => {
+                                written.push(name);
+                                targets.push(base);
+                            }
+                            "length" => targets.push(base),
+                            _ => {}
+                        }
+                    }
+                    if let ExprKind::Name(f) = ast[*callee].kind
+                        && program.name(f).starts_with("atomic_")
+                        && let Some(first) = args.first()
+                        && let ExprKind::Name(name) = ast[first.value].kind
+                    {
+                        written.push(name);
+                        targets.push(first.value);
+                    }
+                }
+            }
+        });
+        walk_block(ast, &forall.body, &mut |node| {
+            if let Node::Expr(e) = node
+                && let ExprKind::Name(name) = ast[e].kind
+                && !targets.contains(&e)
+            {
+                read.push(name);
+            }
+        });
+        let resident = |body: &Self, name: Sym| {
+            let id = body.lookup(name)?;
+            matches!(body.locals[id as usize].kind, LocalKind::Resident(_)).then_some(id)
+        };
+        let written: Vec<Sym> =
+            written.into_iter().filter(|&n| resident(self, n).is_some()).collect();
+        let both = written.iter().copied().find(|name| read.contains(name));
+        if let Some(name) = both {
+            let id = self.lookup(name).unwrap_or_default();
+            if self.cx.is_atomic_array(self.locals[id as usize].ty) {
+                return Ok(());
+            }
+            let text = program.name(name);
+            let message = format!(
+                "this pass reads and writes `{text}`: other invocations may write before it is read"
+            );
+            let help = "read one buffer and write another";
+            return Err(self.error(Code::MIR2401, forall.head, message, help));
+        }
+        if written.is_empty() {
+            let message = "this pass of a frame writes no device buffer";
+            return Err(self.error(
+                Code::MIR2402,
+                forall.head,
+                message,
+                "write an element of a `gpu var`",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The buffer that a write goes to: `b` of `b[i] = v` and `b[i].f = v`.
+fn indexed_name(ast: &Ast, target: ExprId) -> Option<(ExprId, Sym)> {
+    let mut at = target;
+    loop {
+        match ast[at].kind {
+            ExprKind::Index(base, _) => match ast[base].kind {
+                ExprKind::Name(name) => return Some((base, name)),
+                _ => return None,
+            },
+            ExprKind::Member(base, _) => at = base,
+            _ => return None,
+        }
+    }
+}

@@ -1,0 +1,638 @@
+//! Bodies of kernels: buffers, arrays of the workgroup and of the invocation, the `kernel` object,
+//! atomics.
+
+use super::body::{Body, Val};
+use super::locals::{Buffer, Local, LocalKind};
+use super::place::Step;
+use super::{Lower, Poisoned};
+use crate::ast::*;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::{Code, Diagnostic, Span};
+use magpie_mpir::{Op, Value};
+use magpie_types::{TypeKind, fixed};
+
+/// The kernel whose body is lowered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kernel {
+    /// Whether it is a `gpu fn`: only there shared arrays may be declared.
+    pub(super) named: bool,
+    /// Whether it is a pass of a frame, where `frame` means something.
+    pub(super) frame: bool,
+}
+
+/// Fields of the frame context with their types.
+const FRAME_FIELDS: &[(&str, Ty)] = &[
+    ("time", ty::F32),
+    ("dt", ty::F32),
+    ("index", ty::I32),
+    ("mouse_x", ty::F32),
+    ("mouse_y", ty::F32),
+    ("mouse_down", ty::BOOL),
+    ("drag_dx", ty::F32),
+    ("drag_dy", ty::F32),
+    ("wheel", ty::F32),
+    ("clicked", ty::BOOL),
+    ("double_clicked", ty::BOOL),
+    ("move_x", ty::F32),
+    ("move_y", ty::F32),
+    ("hovering", ty::BOOL),
+];
+
+/// What an element access in a kernel goes to.
+#[derive(Clone, Copy)]
+struct Target {
+    memory: Value,
+    element: Ty,
+    local: u32,
+}
+
+impl Body<'_, '_, '_> {
+    // ----- the contexts -----
+
+    /// `kernel.global_idx.x`, `kernel.warp.size`, `frame.time`
+    pub(super) fn context_member(
+        &mut self,
+        base: ExprId,
+        name: Ident,
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        let program = self.cx.program;
+        let text = program.name(name.sym).to_string();
+        if self.free_name(base) == Some("frame") {
+            return self.frame_field(&text, span).map(Some);
+        }
+        if self.free_name(base) == Some("kernel") {
+            self.need_kernel(span)?;
+            let message = format!("`kernel.{text}` is no value");
+            let help = "write `kernel.global_idx.x`, `kernel.warp.lane_id` or `kernel.barrier()`";
+            return Err(self.error(Code::MIR0201, span, message, help));
+        }
+        let ExprKind::Member(root, group) = program.ast[base].kind else { return Ok(None) };
+        if self.free_name(root) != Some("kernel") {
+            return Ok(None);
+        }
+        self.need_kernel(span)?;
+        let dim = ["x", "y", "z"].iter().position(|&d| d == text);
+        let group = program.name(group.sym);
+        let (op, dim) = match (group, text.as_str(), dim) {
+            ("warp", "size", _) => (Op::GpuSubgroupSize, 0),
+            ("warp", "lane_id", _) => (Op::GpuSubgroupLaneId, 0),
+            ("thread_idx", _, Some(d)) => (Op::GpuThreadId, d),
+            ("block_idx", _, Some(d)) => (Op::GpuWorkgroupId, d),
+            ("block_dim", _, Some(d)) => (Op::GpuWorkgroupSize, d),
+            ("grid_dim", _, Some(d)) => (Op::GpuNumWorkgroups, d),
+            ("global_idx", _, Some(d)) => (Op::GpuGlobalId, d),
+            _ => {
+                let message = format!("there is no `kernel.{group}.{text}`");
+                let help = "there are thread_idx, block_idx, block_dim, grid_dim and global_idx with x, y, z, \
+                            and warp.size and warp.lane_id";
+                return Err(self.error(Code::MIR0201, span, message, help));
+            }
+        };
+        let v = self.b.value(op, fixed::U32, &[], dim as u64);
+        let v = self.b.cast(v, fixed::I32);
+        Ok(Some(self.val(ty::I32, v)))
+    }
+
+    fn need_kernel(&mut self, span: Span) -> Lower<()> {
+        if self.kernel.is_some() {
+            return Ok(());
+        }
+        let message = "`kernel` exists only in the body of a kernel";
+        let help = match self.device {
+            true => "pass the index to the function",
+            false => "use it in a `forall` or a `gpu fn`",
+        };
+        Err(self.error(Code::MIR0201, span, message, help))
+    }
+
+    /// A field of the frame context. The one frame that runs natively has all of them zero.
+    fn frame_field(&mut self, name: &str, span: Span) -> Lower<Val> {
+        if !self.kernel.is_some_and(|k| k.frame) {
+            let message = "`frame` exists only in the body of a `gpu frame`";
+            let help = "read it in a pass of a frame";
+            return Err(self.error(Code::MIR2404, span, message, help));
+        }
+        match FRAME_FIELDS.iter().find(|f| f.0 == name) {
+            Some(&(_, t)) => Ok(self.const_val(t, 0)),
+            None => {
+                let names: Vec<&str> = FRAME_FIELDS.iter().map(|f| f.0).collect();
+                let help = format!("its fields are {}", names.join(", "));
+                Err(self.error(Code::MIR2405, span, format!("`frame` has no field `{name}`"), help))
+            }
+        }
+    }
+
+    /// `kernel.barrier()`, `kernel.warp.shuffle_down(v, n)`
+    pub(super) fn context_call(
+        &mut self,
+        base: ExprId,
+        name: Ident,
+        args: &[Arg],
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        let program = self.cx.program;
+        let text = program.name(name.sym);
+        if self.free_name(base) == Some("kernel") && text == "barrier" {
+            self.need_kernel(span)?;
+            let [] = self.plain_args("barrier", args, span)?;
+            self.b.effect(Op::GpuBarrier, &[], 0);
+            return Ok(Some(self.unit()));
+        }
+        let ExprKind::Member(root, group) = program.ast[base].kind else { return Ok(None) };
+        let is_warp = self.free_name(root) == Some("kernel") && program.name(group.sym) == "warp";
+        if !is_warp || text != "shuffle_down" {
+            return Ok(None);
+        }
+        self.need_kernel(span)?;
+        let [value, offset] = self.plain_args(text, args, span)?;
+        let val = self.expr(value, None)?;
+        let is_local =
+            matches!(program.ast[offset].kind, ExprKind::Name(n) if self.lookup(n).is_some());
+        let known = if is_local { None } else { self.cx.const_int(offset, &self.subst.clone()) };
+        let Some(n) = known.filter(|n| (0..128).contains(n)) else {
+            let at = self.expr_span(offset);
+            let message = "the offset of `shuffle_down` is no constant from 0 to 127";
+            return Err(self.error(Code::MIR2104, at, message, "write a literal"));
+        };
+        if !self.scalar(val.ty).is_some_and(|p| p.bit_width() <= 32 && p.bit_width() > 1) {
+            let message = format!("a `{}` cannot be exchanged", self.cx.ty_name(val.ty));
+            return Err(self.error(
+                Code::MIR0202,
+                span,
+                message,
+                "exchange numbers of at most 32 bits",
+            ));
+        }
+        let id = self.machine(val.ty);
+        let n = self.b.func().const_u32(n as u32);
+        self.at(span);
+        let v = self.b.value(Op::GpuSubgroupShuffleDown, id, &[val.v, n], 0);
+        Ok(Some(self.val(val.ty, v)))
+    }
+
+    // ----- arrays -----
+
+    pub(super) fn shared(&mut self, name: Ident, t: TypeExprId, span: Span) -> Lower<()> {
+        if !self.kernel.is_some_and(|k| k.named) {
+            let message = "a shared array is declared outside of a `gpu fn`";
+            return Err(self.error(Code::MIR1906, span, message, "declare it in a `gpu fn`"));
+        }
+        let t = self.resolve(t)?;
+        let TyKind::Array(element, n) = self.cx.tys.kind(t) else {
+            let message = format!("a shared variable cannot be a `{}`", self.cx.ty_name(t));
+            let help = "declare an array of constant size: `shared tile Array<f32, 16>`";
+            return Err(self.error(Code::MIR1907, span, message, help));
+        };
+        if !self.cx.is_element(element) || n == 0 {
+            let message = format!("a shared array cannot be a `{}`", self.cx.ty_name(t));
+            return Err(self.error(Code::MIR1907, span, message, "use numbers or vectors"));
+        }
+        let e = self.machine(element);
+        let id = self.cx.intern(TypeKind::SharedArray(e, n as u32));
+        let memory = self.b.value(Op::GpuShared, id, &[], 0);
+        self.declare_memory(name, t, memory, element, n, true);
+        Ok(())
+    }
+
+    fn declare_memory(
+        &mut self,
+        name: Ident,
+        t: Ty,
+        memory: Value,
+        element: Ty,
+        len: u64,
+        shared: bool,
+    ) {
+        let element = self.norm(element);
+        self.add_local(Local {
+            name: name.sym,
+            ty: t,
+            mutable: true,
+            span: name.span,
+            kind: LocalKind::Memory { memory, element, len, shared },
+            moved: None,
+            loop_depth: self.loops.len() as u32,
+        });
+    }
+
+    /// `var t = Array<f32, 4>()` or `var t = [1.0, 2.0]` in a kernel.
+    pub(super) fn local_array(
+        &mut self,
+        binder: &Binder,
+        declared: Option<Ty>,
+        init: ExprId,
+        mutable: bool,
+    ) -> Lower<bool> {
+        let program = self.cx.program;
+        let mut first = None;
+        let (t, items): (Ty, &[ExprId]) = match &program.ast[init].kind {
+            ExprKind::Call(callee, args) if args.is_empty() => match program.ast[*callee].kind {
+                ExprKind::Type(t) => (self.resolve(t)?, &[]),
+                _ => return Ok(false),
+            },
+            ExprKind::List(items) if !items.is_empty() => {
+                let element = match declared.map(|t| self.cx.tys.kind(t)) {
+                    Some(TyKind::Array(t, _)) => t,
+                    _ => {
+                        let val = self.expr(items[0], None)?;
+                        first = Some(val);
+                        val.ty
+                    }
+                };
+                (self.cx.tys.intern(TyKind::Array(element, items.len() as u64)), items)
+            }
+            _ => return Ok(false),
+        };
+        let TyKind::Array(element, n) = self.cx.tys.kind(t) else { return Ok(false) };
+        let span = binder.name.span;
+        if let Some(d) = declared
+            && d != t
+        {
+            return Err(self.mismatch(span, t, d));
+        }
+        if n == 0 || !self.cx.is_element(element) {
+            let message = format!("a kernel cannot have a local `{}`", self.cx.ty_name(t));
+            return Err(self.error(
+                Code::MIR0207,
+                span,
+                message,
+                "use numbers, and at least one element",
+            ));
+        }
+        let e = self.machine(element);
+        let id = self.cx.intern(TypeKind::LocalArray(e, n as u32));
+        let memory = self.b.value(Op::GpuLocal, id, &[], 0);
+        for (i, &item) in items.iter().enumerate() {
+            let val = match first.take() {
+                Some(val) => val,
+                None => self.expr_as(item, element)?,
+            };
+            let i = self.i32(i as i32);
+            self.b.effect(Op::GpuBufferStore, &[memory, i, val.v], 0);
+        }
+        self.declare_memory(binder.name, t, memory, element, n, false);
+        let _ = mutable;
+        Ok(true)
+    }
+
+    // ----- elements -----
+
+    /// What an expression names, if it is memory of a kernel: a buffer, an array, a field of a
+    /// resident struct.
+    fn target(&mut self, e: ExprId) -> Option<Target> {
+        let program = self.cx.program;
+        match program.ast[e].kind {
+            ExprKind::Name(name) => {
+                let local = self.lookup(name)?;
+                match &self.locals[local as usize].kind {
+                    LocalKind::Buffer(Buffer { param, element, single: false, .. }) => {
+                        Some(Target { memory: *param, element: *element, local })
+                    }
+                    LocalKind::Memory { memory, element, .. } => {
+                        Some(Target { memory: *memory, element: *element, local })
+                    }
+                    _ => None,
+                }
+            }
+            ExprKind::Member(base, field) => {
+                let ExprKind::Name(name) = program.ast[base].kind else { return None };
+                let local = self.lookup(name)?;
+                let LocalKind::Buffers(buffers) = self.locals[local as usize].kind.clone() else {
+                    return None;
+                };
+                let (n, _) = self.field_of(self.locals[local as usize].ty, field).ok()?;
+                let buffer = buffers.iter().find(|b| b.field == Some(n) && !b.single)?;
+                Some(Target { memory: buffer.param, element: buffer.element, local })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn buffer_load(&mut self, memory: Value, element: Ty, index: Value) -> Val {
+        let id = self.machine(element);
+        let v = self.b.value(Op::GpuBufferLoad, id, &[memory, index], 0);
+        let t = match self.cx.tys.kind(element) {
+            TyKind::Atomic(t) => t,
+            _ => element,
+        };
+        let t = self.norm(t);
+        self.val(t, v)
+    }
+
+    pub(super) fn device_index(
+        &mut self,
+        base: ExprId,
+        index: ExprId,
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        let Some(target) = self.target(base) else { return Ok(None) };
+        if let TyKind::Array(_, n) = self.cx.tys.kind(self.locals[target.local as usize].ty) {
+            self.check_const_index(index, n, span)?;
+        }
+        let i = self.index_value(index)?;
+        self.at(span);
+        Ok(Some(self.buffer_load(target.memory, target.element, i)))
+    }
+
+    /// An assignment to an element, or a part of one, of memory of the kernel.
+    pub(super) fn device_assign(
+        &mut self,
+        target: ExprId,
+        op: Option<BinaryOp>,
+        value: ExprId,
+        span: Span,
+    ) -> Lower<Option<()>> {
+        let program = self.cx.program;
+        let mut fields: Vec<Ident> = Vec::new();
+        let mut at = target;
+        let (memory, index) = loop {
+            match program.ast[at].kind {
+                ExprKind::Index(base, index) => match self.target(base) {
+                    Some(memory) => break (memory, index),
+                    None => return Ok(None),
+                },
+                ExprKind::Member(base, name) => {
+                    fields.push(name);
+                    at = base;
+                }
+                _ => return Ok(None),
+            }
+        };
+        self.check_written(memory.local, span)?;
+        let i = self.index_value(index)?;
+        let element = match self.cx.tys.kind(memory.element) {
+            TyKind::Atomic(t) => t,
+            _ => memory.element,
+        };
+        let element = self.norm(element);
+        let mut steps = Vec::new();
+        let mut t = element;
+        for &name in fields.iter().rev() {
+            let (n, field) = self.field_of(t, name)?;
+            steps.push(Step::Field { n, ty: field });
+            t = field;
+        }
+        let new = match op {
+            None => self.expr_as(value, t)?,
+            Some(op) => {
+                let mut old = self.buffer_load(memory.memory, memory.element, i);
+                for &step in &steps {
+                    old = self.read_step(old, step);
+                }
+                let was = self.in_division;
+                self.in_division = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+                let rhs = self.expr(value, Some(t));
+                self.in_division = was;
+                let rhs = rhs?;
+                let is_vector = matches!(self.cx.tys.kind(t), TyKind::Vector(..));
+                let rhs = if is_vector { rhs } else { self.coerce(rhs, t, span)? };
+                let new = self.apply(op, old, rhs, span)?;
+                self.coerce(new, t, span)?
+            }
+        };
+        self.at(span);
+        self.store(memory, i, element, &steps, new);
+        Ok(Some(()))
+    }
+
+    /// Stores a value to an element, or to a part of it without touching the rest.
+    fn store(&mut self, target: Target, index: Value, element: Ty, steps: &[Step], new: Val) {
+        if steps.is_empty() {
+            self.b.effect(Op::GpuBufferStore, &[target.memory, index, new.v], 0);
+            return;
+        }
+        let whole = self.machine(element);
+        let Some(first) = self.leaf_of(whole, steps) else {
+            // A component of a vector element.
+            let old = self.buffer_load(target.memory, target.element, index);
+            if let [Step::Field { n, .. }] = *steps {
+                let v = self.b.value(Op::VecInsert, whole, &[old.v, new.v], n.into());
+                self.b.effect(Op::GpuBufferStore, &[target.memory, index, v], 0);
+            }
+            return;
+        };
+        let member = self.to_member(new);
+        let leaves = self.leaf_values(member);
+        for (n, leaf) in leaves.into_iter().enumerate() {
+            let args = [target.memory, index, leaf];
+            self.b.effect(Op::GpuLeafStore, &args, u64::from(first) + n as u64);
+        }
+    }
+
+    /// Position of the first scalar of a part of a struct.
+    fn leaf_of(&self, whole: magpie_types::TypeId, steps: &[Step]) -> Option<u32> {
+        let types = &self.cx.module.types;
+        let (mut at, mut first) = (whole, 0);
+        for step in steps {
+            let Step::Field { n, .. } = *step else { return None };
+            let members = types.members(at)?;
+            for &member in &members[..n as usize] {
+                first += types.leaves(member).len() as u32;
+            }
+            at = members[n as usize];
+        }
+        Some(first)
+    }
+
+    /// The scalars of a value.
+    fn leaf_values(&mut self, v: Value) -> Vec<Value> {
+        let id = self.b.ty(v);
+        let Some(members) = self.cx.module.types.members(id) else { return vec![v] };
+        let mut out = Vec::new();
+        for (n, member) in members.into_iter().enumerate() {
+            let part = self.b.value(Op::StructGet, member, &[v], n as u64);
+            out.extend(self.leaf_values(part));
+        }
+        out
+    }
+
+    /// Only mutable bindings are written.
+    fn check_written(&mut self, local: u32, span: Span) -> Lower<()> {
+        let local = self.locals[local as usize].clone();
+        if local.mutable {
+            return Ok(());
+        }
+        let text = self.cx.program.name(local.name).to_string();
+        let message = format!("a kernel writes to `{text}`, which cannot be changed");
+        let help = "bind it with `gpu var`; a parameter is written when it is `out`";
+        let mut d = Diagnostic::new(Code::MIR0203, span, message).with_help(help);
+        if local.span.is_some() {
+            d = d.with_secondary(local.span, "declared here");
+        }
+        self.cx.report(d);
+        Err(Poisoned)
+    }
+
+    // ----- methods and atomics -----
+
+    pub(super) fn device_method(
+        &mut self,
+        base: ExprId,
+        name: &str,
+        args: &[Arg],
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        if let ExprKind::Name(local) = self.cx.program.ast[base].kind
+            && let Some(id) = self.lookup(local)
+            && let LocalKind::Buffers(buffers) = self.locals[id as usize].kind.clone()
+        {
+            return self.resident_struct_method(id, &buffers, name, args, span).map(Some);
+        }
+        let Some(target) = self.target(base) else { return Ok(None) };
+        let local = self.locals[target.local as usize].clone();
+        match name {
+            "length" => {
+                let [] = self.plain_args(name, args, span)?;
+                if let TyKind::Array(_, n) = self.cx.tys.kind(local.ty) {
+                    return Ok(Some(self.const_val(ty::I32, n)));
+                }
+                let v = self.b.value(Op::GpuBufferLen, fixed::U32, &[target.memory], 0);
+                let v = self.b.cast(v, fixed::I32);
+                Ok(Some(self.val(ty::I32, v)))
+            }
+            "element_at" => {
+                let [i] = self.plain_args(name, args, span)?;
+                let i = self.index_value(i)?;
+                Ok(Some(self.buffer_load(target.memory, target.element, i)))
+            }
+            "set" => {
+                let [i, value] = self.plain_args(name, args, span)?;
+                self.check_written(target.local, span)?;
+                let i = self.index_value(i)?;
+                let element = match self.cx.tys.kind(target.element) {
+                    TyKind::Atomic(t) => t,
+                    _ => target.element,
+                };
+                let new = self.expr_as(value, element)?;
+                self.at(span);
+                self.b.effect(Op::GpuBufferStore, &[target.memory, i, new.v], 0);
+                Ok(Some(self.unit()))
+            }
+            _ => {
+                let text = self.cx.program.name(local.name).to_string();
+                let message = format!("`{text}.{name}` in a kernel");
+                let help = "kernels may use `length()`, `element_at(i)` and `set(i, v)`";
+                Err(self.error(Code::MIR1803, span, message, help))
+            }
+        }
+    }
+
+    /// Methods of a resident struct of collections: functions of the library, whose bodies are
+    /// lowered in place.
+    fn resident_struct_method(
+        &mut self,
+        id: u32,
+        buffers: &[Buffer],
+        name: &str,
+        args: &[Arg],
+        span: Span,
+    ) -> Lower<Val> {
+        let program = self.cx.program;
+        let local = self.locals[id as usize].clone();
+        let TyKind::Struct(n, type_args) = self.cx.tys.kind(local.ty) else { return Err(Poisoned) };
+        let decl = &program.structs[n as usize];
+        let full = format!("__{}_{name}", program.name(decl.name.sym).to_ascii_lowercase());
+        let found = program.names.find(&full).and_then(|sym| program.item(sym));
+        let Some(crate::program::Item::Fn(f)) = found else {
+            let message = format!("there is no method `{name}` for kernels");
+            return Err(self.error(Code::MIR1803, span, message, "use the fields of the struct"));
+        };
+        let f = &program.ast[f];
+        if f.params.len() != args.len() + 1 {
+            let message =
+                format!("`{name}` gets {} arguments instead of {}", args.len(), f.params.len() - 1);
+            return Err(self.error(Code::MIR0211, span, message, "give one for each parameter"));
+        }
+        let subst = self.cx.subst_of(&f.generics, type_args);
+        let outer = std::mem::replace(&mut self.subst, subst);
+        let mut vals = Vec::new();
+        let mut fine = Ok(());
+        for (arg, param) in args.iter().zip(&f.params[1..]) {
+            let val = match self.resolve(param.ty) {
+                Ok(t) => {
+                    let inner = std::mem::replace(&mut self.subst, outer.clone());
+                    let val = self.expr_as(arg.value, t);
+                    self.subst = inner;
+                    val
+                }
+                Err(Poisoned) => Err(Poisoned),
+            };
+            match val {
+                Ok(val) => vals.push((param.name, val)),
+                Err(Poisoned) => fine = Err(Poisoned),
+            }
+        }
+        let result = match (fine, f.result) {
+            (Ok(()), Some(t)) => {
+                self.push_scope();
+                let kind = LocalKind::Buffers(buffers.to_vec());
+                self.add_local(Local { name: f.params[0].name.sym, kind, ..local });
+                for (name, val) in vals {
+                    self.declare_value(name.sym, name.span, val.ty, val.v);
+                }
+                let result = self.resolve(t).and_then(|t| {
+                    let val = self.block_value(&f.body, t)?;
+                    val.ok_or(Poisoned)
+                });
+                self.pop_scope();
+                result
+            }
+            _ => Err(Poisoned),
+        };
+        self.subst = outer;
+        result
+    }
+
+    pub(super) fn atomic(&mut self, name: &str, args: &[Arg], span: Span) -> Lower<Val> {
+        if self.kernel.is_none() {
+            let message = format!("`{name}` is called in host code");
+            return Err(self.error(Code::MIR2103, span, message, "call it in a kernel"));
+        }
+        let operands = if name == "atomic_compare_exchange" { 4 } else { 3 };
+        if args.len() != operands {
+            let message = format!("`{name}` gets {} arguments instead of {operands}", args.len());
+            return Err(self.error(
+                Code::MIR0211,
+                span,
+                message,
+                "give the buffer, the index and the operand",
+            ));
+        }
+        let target = self.target(args[0].value);
+        let found = target.map(|t| (t, self.cx.tys.kind(t.element)));
+        let Some((target, TyKind::Atomic(t))) = found else {
+            let message =
+                format!("`{name}` needs a buffer with elements of `Atomic<i32>` or `Atomic<u32>`");
+            let help = "declare it: `gpu var counts = Array<Atomic<u32>, 16>()`";
+            return Err(self.error(Code::MIR2102, span, message, help));
+        };
+        self.check_written(target.local, span)?;
+        let i = self.index_value(args[1].value)?;
+        let mut values = vec![target.memory, i];
+        for arg in &args[2..] {
+            values.push(self.expr_as(arg.value, t)?.v);
+        }
+        let op = match name {
+            "atomic_add" => Op::GpuAtomicAdd,
+            "atomic_sub" => Op::GpuAtomicSub,
+            "atomic_max" => Op::GpuAtomicMax,
+            "atomic_min" => Op::GpuAtomicMin,
+            "atomic_and" => Op::GpuAtomicAnd,
+            "atomic_or" => Op::GpuAtomicOr,
+            "atomic_xor" => Op::GpuAtomicXor,
+            "atomic_exchange" => Op::GpuAtomicExchange,
+            _ => Op::GpuAtomicCas,
+        };
+        self.at(span);
+        let id = self.machine(t);
+        let v = self.b.value(op, id, &values, 0);
+        Ok(self.val(t, v))
+    }
+
+    /// Names that a branch over a condition makes varying are not told apart here: barriers are
+    /// checked on the kernel as a whole.
+    pub(super) fn varying_branch(&mut self, _cond: Cond, body: impl FnOnce(&mut Self)) {
+        body(self);
+    }
+}

@@ -1,0 +1,97 @@
+//! Names that programs use without declaring them.
+
+/// The names of the library that the compiler knows.
+const NAMES: &[&str] = &[
+    "print",
+    "println",
+    "eprint",
+    "eprintln",
+    "panic",
+    "Some",
+    "None",
+    "Ok",
+    "Err",
+    "PI",
+    "E",
+    "INF",
+    "abs",
+    "min",
+    "max",
+    "pow",
+    "sqrt",
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "floor",
+    "ceil",
+    "round",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "atan2",
+    "step",
+    "clamp",
+    "mix",
+    "fract",
+    "sign",
+    "smoothstep",
+    "sigmoid",
+    "hash_u32",
+    "dot",
+    "length",
+    "normalize",
+    "cross",
+    "reflect",
+    "gpu_reset_telemetry",
+    "gpu_uploads",
+    "gpu_launches",
+    "gpu_readbacks",
+    "gpu_fences",
+    "gpu_releases",
+    "is_gpu_available",
+    "atomic_add",
+    "atomic_sub",
+    "atomic_max",
+    "atomic_min",
+    "atomic_and",
+    "atomic_or",
+    "atomic_xor",
+    "atomic_exchange",
+    "atomic_compare_exchange",
+    "List",
+    "Array",
+    "Map",
+    "Set",
+    "read_bytes",
+    "write_bytes",
+    "read_text",
+    "write_text",
+    "args",
+    "__find",
+    "__part",
+    "__bytes",
+];
+
+/// The name itself when the library has it, else an empty one.
+pub(super) fn known(name: &str) -> &'static str {
+    NAMES.iter().find(|&&known| known == name).copied().unwrap_or("")
+}
+
+/// Functions that print or read: not for kernels.
+pub(super) fn is_io(name: &str) -> bool {
+    matches!(
+        name,
+        "print"
+            | "println"
+            | "eprint"
+            | "eprintln"
+            | "panic"
+            | "read_bytes"
+            | "write_bytes"
+            | "read_text"
+            | "write_text"
+            | "args"
+    )
+}

@@ -1,0 +1,226 @@
+//! Typed lowering: syntax trees → rich MPIR.
+//!
+//! [`Cx`] knows the program; [`body::Body`] lowers one function. A source function is lowered once
+//! for each use that differs: for the host or for kernels, for each list of type arguments, and
+//! for each residency of its buffer arguments.
+//!
+//! The law of this stage: what an error was reported about is *poisoned*; what depends on it is
+//! skipped in silence. Heap values are counted handles that are shared until they are changed:
+//! a variable owns a handle of its own, and a change first makes the handle the only one.
+
+mod binary;
+mod body;
+mod call;
+mod clone;
+mod consts;
+mod device_calls;
+mod expr;
+mod forall;
+mod format;
+mod frame;
+mod gpu_fn;
+mod instances;
+mod kernel;
+mod lambda;
+mod library;
+mod literal;
+mod locals;
+mod math;
+mod methods;
+mod pack;
+mod pattern;
+mod place;
+mod reduce;
+mod resident;
+mod stmt;
+mod types;
+mod vector;
+
+use crate::ast::*;
+use crate::program::Program;
+use crate::ty::{Ty, Types};
+use instances::Instances;
+use magpie_diag::{Code, Diagnostic, Span};
+use magpie_mpir::{FnId, Module, MpirFn};
+use magpie_types::{Sid, SidKind, TypeId};
+use rustc_hash::FxHashMap;
+
+/// More findings than this are not kept.
+const MAX_FINDINGS: usize = 500;
+
+/// Something about which an error was reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Poisoned;
+
+pub(crate) type Lower<T> = Result<T, Poisoned>;
+
+/// Where a type is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Form {
+    /// Values and array elements of host code.
+    Host,
+    /// Values in kernels.
+    Device,
+    /// Elements of host arrays that are uploaded as they are.
+    Packed,
+}
+
+/// What lowering made.
+pub(crate) struct Lowered {
+    pub(crate) module: Module,
+    pub(crate) main: Option<FnId>,
+    pub(crate) kernels: Vec<FnId>,
+}
+
+/// Names places of the program in messages at run time.
+pub(crate) struct Places<'a> {
+    /// The name of the program's file.
+    pub(crate) file: &'a str,
+    /// Its text.
+    pub(crate) text: &'a str,
+}
+
+impl Places<'_> {
+    /// `file:line:column`
+    fn describe(&self, lines: &[u32], span: Span) -> String {
+        let line = lines.partition_point(|&start| start <= span.start).max(1);
+        let start = lines[line - 1] as usize;
+        let before = self.text.get(start..span.start as usize).unwrap_or("");
+        format!("{}:{line}:{}", self.file, before.chars().count() + 1)
+    }
+}
+
+/// The state of lowering a program.
+pub(crate) struct Cx<'p> {
+    program: &'p Program,
+    places: &'p Places<'p>,
+    line_starts: Vec<u32>,
+    tys: Types,
+    module: Module,
+    diagnostics: Vec<Diagnostic>,
+    instances: Instances,
+    kernels: Vec<FnId>,
+    machine: FxHashMap<(Ty, Form), TypeId>,
+    /// Structs whose machine types are being made.
+    open: Vec<Ty>,
+    helpers: FxHashMap<(Helper, Ty), FnId>,
+    cells: FxHashMap<Ty, TypeId>,
+    /// Constants, and `None` while one is being evaluated.
+    consts: FxHashMap<Sym, Option<consts::Const>>,
+    /// Block shapes of launched kernels, with the first launch.
+    blocks: FxHashMap<FnDeclId, ([u32; 3], Span)>,
+    lambdas: u32,
+    script: bool,
+}
+
+/// Functions that lowering writes itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Helper {
+    /// Another owned value like one that is looked at.
+    Clone,
+    /// A host array as it is uploaded.
+    Pack,
+    /// An uploaded array as the host has it.
+    Unpack,
+    /// Equality of two values that are looked at.
+    Equal,
+    /// The kernel of a reduction, with `+`, `*`, `min` or `max`.
+    Reduce(u8),
+}
+
+/// Lowers a program. When an error is among the diagnostics the module is not to be used.
+pub(crate) fn lower(
+    program: &Program,
+    places: &Places<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Lowered {
+    let newlines = places.text.bytes().enumerate().filter(|&(_, b)| b == b'\n');
+    let mut cx = Cx {
+        program,
+        places,
+        line_starts: [0].into_iter().chain(newlines.map(|(n, _)| n as u32 + 1)).collect(),
+        tys: Types::new(),
+        module: Module::new(),
+        diagnostics: std::mem::take(diagnostics),
+        instances: Instances::default(),
+        kernels: Vec::new(),
+        machine: FxHashMap::default(),
+        open: Vec::new(),
+        helpers: FxHashMap::default(),
+        cells: FxHashMap::default(),
+        consts: FxHashMap::default(),
+        blocks: FxHashMap::default(),
+        lambdas: 0,
+        script: false,
+    };
+    let main = cx.run();
+    *diagnostics = cx.diagnostics;
+    Lowered { module: cx.module, main, kernels: cx.kernels }
+}
+
+impl<'p> Cx<'p> {
+    fn run(&mut self) -> Option<FnId> {
+        self.check_consts();
+        self.check_structs();
+        let program = self.program;
+        let main_decl = program.fns.iter().copied().find(|&id| {
+            let decl = &program.ast[id];
+            !decl.gpu && program.name(decl.name.sym) == "main"
+        });
+        self.script = main_decl.is_none();
+        let main = self.main_function(main_decl);
+        self.lower_instances();
+        for &id in &program.fns {
+            let decl = &program.ast[id];
+            if !decl.gpu && decl.generics.is_empty() && Some(id) != main_decl {
+                self.host_instance(id);
+            }
+        }
+        self.lower_instances();
+        for &id in &program.fns {
+            if program.ast[id].gpu {
+                self.gpu_function(id);
+            }
+        }
+        self.lower_instances();
+        Some(main)
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if self.diagnostics.len() < MAX_FINDINGS {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn error(
+        &mut self,
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Poisoned {
+        self.report(Diagnostic::new(code, span, message).with_help(help));
+        Poisoned
+    }
+
+    /// `file:line:column` of a place of the program.
+    fn place_text(&self, span: Span) -> String {
+        self.places.describe(&self.line_starts, span)
+    }
+
+    /// The number of the line that a place stands in, from 1.
+    fn line(&self, span: Span) -> usize {
+        self.line_starts.partition_point(|&start| start <= span.start)
+    }
+
+    /// Reserves a function of the module; [`Cx::finish_fn`] gives it its body.
+    fn reserve(&mut self, name: &str) -> FnId {
+        let sid = Sid::new(SidKind::Function, name);
+        let f = MpirFn::new(sid, name, magpie_types::fixed::UNIT, magpie_mpir::Domain::Host);
+        self.module.add_fn(f)
+    }
+
+    fn finish_fn(&mut self, id: FnId, f: MpirFn) {
+        self.module.fns[id.index()] = f;
+    }
+}

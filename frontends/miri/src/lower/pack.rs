@@ -1,0 +1,205 @@
+//! Host arrays as devices have them, and back: `int` in 32 bits, `float` as `f32`, members of
+//! structs likewise.
+
+use super::body::{Body, Val};
+use super::{Cx, Form, Helper};
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::Span;
+use magpie_mpir::{Builder, Domain, FnId, MpirFn, Op, Value};
+use magpie_types::{Sid, SidKind, TypeId, TypeKind, fixed};
+
+impl Cx<'_> {
+    /// The buffers of a device-resident value: type of the elements, and which field it is.
+    pub(super) fn parts_of(&mut self, t: Ty) -> Vec<(Ty, Option<u32>)> {
+        match self.tys.kind(t) {
+            TyKind::Array(e, _) | TyKind::List(e) => vec![(e, None)],
+            TyKind::Struct(n, args) if !self.is_element(t) => {
+                let fields = self.fields(n, args);
+                let part = |(at, f): (usize, &(crate::ast::Sym, Ty))| match self.tys.kind(f.1) {
+                    TyKind::Array(e, _) | TyKind::List(e) => (e, Some(at as u32)),
+                    _ => (f.1, Some(at as u32)),
+                };
+                fields.iter().enumerate().map(part).collect()
+            }
+            _ => vec![(t, None)],
+        }
+    }
+
+    /// The machine type of a buffer of elements of a type.
+    pub(super) fn buffer_type(&mut self, element: Ty) -> TypeId {
+        let e = self.machine(element, Form::Device);
+        self.intern(TypeKind::Buffer(e))
+    }
+
+    /// The element type that a device-resident binding has: floats are `f32`.
+    pub(super) fn resident_type(&mut self, t: Ty) -> Ty {
+        let kind = match self.tys.kind(t) {
+            TyKind::Float => return ty::F32,
+            TyKind::Array(e, n) => TyKind::Array(self.resident_type(e), n),
+            TyKind::List(e) => TyKind::List(self.resident_type(e)),
+            _ => return t,
+        };
+        self.tys.intern(kind)
+    }
+
+    /// The host type of elements read back.
+    pub(super) fn read_back_type(&mut self, t: Ty) -> Ty {
+        let kind = match self.tys.kind(t) {
+            TyKind::Atomic(t) => return t,
+            TyKind::Array(e, n) => TyKind::Array(self.read_back_type(e), n),
+            TyKind::List(e) => TyKind::List(self.read_back_type(e)),
+            _ => return t,
+        };
+        self.tys.intern(kind)
+    }
+
+    /// Whether elements lie in host arrays as they do on devices.
+    fn is_packed(&mut self, element: Ty) -> bool {
+        self.machine(element, Form::Host) == self.machine(element, Form::Packed)
+    }
+
+    /// `fn(view of Array<host>) Array<packed>`, or the contrary. `None` when they are the same.
+    fn pack_helper(&mut self, element: Ty, unpack: bool) -> Option<FnId> {
+        if self.is_packed(element) {
+            return None;
+        }
+        let helper = if unpack { Helper::Unpack } else { Helper::Pack };
+        if let Some(&id) = self.helpers.get(&(helper, element)) {
+            return Some(id);
+        }
+        let word = if unpack { "unpack" } else { "pack" };
+        let name = format!("miri.@{word}.{}", self.ty_name(element));
+        let fn_id = self.reserve(&name);
+        self.helpers.insert((helper, element), fn_id);
+        let host = self.machine(element, Form::Host);
+        let packed = self.machine(element, Form::Packed);
+        let (from, to) = if unpack { (packed, host) } else { (host, packed) };
+        let from_array = self.intern(TypeKind::Array(from));
+        let to_array = self.intern(TypeKind::Array(to));
+        let view = self.view(from_array);
+        let mut f = MpirFn::new(Sid::new(SidKind::Function, &name), name, to_array, Domain::Host);
+        let param = f.add_param("from", view, Span::NONE);
+        let mut body = Body::new(self, Builder::new(&mut f), false, Vec::new());
+        let len = body.array_len(param);
+        let out = body.b.value(Op::ArrNew, to_array, &[len], 0);
+        body.count_to(len, &mut |body, i| {
+            let v = body.b.value(Op::ArrGet, from, &[param, i], 0);
+            let v = match unpack {
+                true => body.unpacked(v, element),
+                false => body.packed(v, element, Some(i)),
+            };
+            body.b.effect(Op::ArrPush, &[out, v], 0);
+        });
+        body.b.ret(Some(out));
+        body.b.finish();
+        self.finish_fn(fn_id, f);
+        Some(fn_id)
+    }
+}
+
+impl Body<'_, '_, '_> {
+    /// An array of elements as it is uploaded.
+    pub(super) fn pack_array(&mut self, array: Val, element: Ty) -> Value {
+        let Some(helper) = self.cx.pack_helper(element, false) else { return array.v };
+        let packed = self.cx.machine(element, Form::Packed);
+        let id = self.cx.intern(TypeKind::Array(packed));
+        self.b.value(Op::Call, id, &[array.v], helper.0.into())
+    }
+
+    /// An array that was read back, as the host has it.
+    pub(super) fn unpack_array(&mut self, array: Value, element: Ty) -> Value {
+        let Some(helper) = self.cx.pack_helper(element, true) else { return array };
+        let host = self.cx.machine(element, Form::Host);
+        let id = self.cx.intern(TypeKind::Array(host));
+        self.b.value(Op::Call, id, &[array], helper.0.into())
+    }
+
+    /// A host value as devices have it. An `int` must fit 32 bits.
+    pub(super) fn packed(&mut self, v: Value, t: Ty, index: Option<Value>) -> Value {
+        let to = self.cx.machine(t, Form::Packed);
+        match self.cx.tys.kind(t) {
+            TyKind::Int => {
+                let narrow = self.b.cast(v, fixed::I32);
+                let back = self.b.cast(narrow, fixed::I64);
+                let bad = self.b.compare(Op::IcmpNe, back, v);
+                let (stop, go_on) = (self.new_block(), self.new_block());
+                self.b.cbr(bad, stop, go_on);
+                self.enter(stop);
+                self.report_range(v, index);
+                self.enter(go_on);
+                narrow
+            }
+            TyKind::Tuple(items) => {
+                let items = self.cx.tys.items(items).to_vec();
+                self.repacked(v, t, &items, to, true)
+            }
+            TyKind::Struct(n, args) => {
+                let fields: Vec<Ty> = self.cx.fields(n, args).into_iter().map(|f| f.1).collect();
+                self.repacked(v, t, &fields, to, true)
+            }
+            _ if self.scalar(t).is_some() => self.b.cast(v, to),
+            _ => v,
+        }
+    }
+
+    fn unpacked(&mut self, v: Value, t: Ty) -> Value {
+        let to = self.cx.machine(t, Form::Host);
+        match self.cx.tys.kind(t) {
+            TyKind::Tuple(items) => {
+                let items = self.cx.tys.items(items).to_vec();
+                self.repacked(v, t, &items, to, false)
+            }
+            TyKind::Struct(n, args) => {
+                let fields: Vec<Ty> = self.cx.fields(n, args).into_iter().map(|f| f.1).collect();
+                self.repacked(v, t, &fields, to, false)
+            }
+            _ if self.scalar(t).is_some() => self.b.cast(v, to),
+            _ => v,
+        }
+    }
+
+    /// A struct with each member converted.
+    fn repacked(&mut self, v: Value, _t: Ty, fields: &[Ty], to: TypeId, pack: bool) -> Value {
+        let from = self.b.ty(v);
+        let members = self.cx.module.types.members(from).unwrap_or_default();
+        let mut parts = Vec::with_capacity(fields.len());
+        for (n, &f) in fields.iter().enumerate() {
+            let member = self.b.value(Op::StructGet, members[n], &[v], n as u64);
+            let is_bool = f == ty::BOOL;
+            parts.push(match (pack, is_bool) {
+                (true, true) => self.b.cast(member, fixed::U32),
+                (false, true) => {
+                    let zero = self.b.func().zero(fixed::U32);
+                    self.b.compare(Op::IcmpNe, member, zero)
+                }
+                (true, false) => self.packed(member, f, None),
+                (false, false) => self.unpacked(member, f),
+            });
+        }
+        self.b.value(Op::StructNew, to, &parts, 0)
+    }
+
+    /// Ends the program: an `int` does not fit the 32 bits of devices.
+    fn report_range(&mut self, v: Value, index: Option<Value>) {
+        use magpie_types::abi::RtFn;
+        let builder = self.rt_value(RtFn::SbNew, fixed::STR_BUILDER, &[]);
+        let mut text = |body: &mut Self, s: &str| {
+            let s = body.text(s);
+            body.rt(RtFn::SbAppendStr, fixed::UNIT, &[builder, s.v]);
+        };
+        if let Some(index) = index {
+            text(self, "element ");
+            self.rt(RtFn::SbAppendI64, fixed::UNIT, &[builder, index]);
+            text(self, " is ");
+        }
+        self.rt(RtFn::SbAppendI64, fixed::UNIT, &[builder, v]);
+        let mut end = ", but an `int` on a device has 32 bits".to_string();
+        if self.span.is_some() {
+            end.push_str(&format!(" at {}", self.cx.place_text(self.span)));
+        }
+        text(self, &end);
+        let message = self.rt_value(RtFn::SbBuild, fixed::STR, &[builder]);
+        self.b.inst(Op::Panic, fixed::UNIT, &[message], 0);
+        self.b.unreachable();
+    }
+}

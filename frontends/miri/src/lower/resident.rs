@@ -1,0 +1,691 @@
+//! Device-resident bindings in host code: making them, reading them back, and everything that host
+//! code may not do with them.
+
+use super::body::{Body, Val};
+use super::locals::{Local, LocalKind, Part};
+use super::{Form, Lower, Poisoned};
+use crate::ast::*;
+use crate::residency::host_use;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::{Code, Diagnostic, Fix, Span};
+use magpie_mpir::{Op, Value};
+use magpie_types::abi::RtFn;
+use magpie_types::{TypeKind, fixed};
+
+impl Body<'_, '_, '_> {
+    // ----- who is resident -----
+
+    /// The device-resident binding that an expression names.
+    pub(super) fn resident_of(&self, e: ExprId) -> Option<u32> {
+        match self.cx.program.ast[e].kind {
+            ExprKind::Name(name) => {
+                let id = self.lookup(name)?;
+                matches!(self.locals[id as usize].kind, LocalKind::Resident(_)).then_some(id)
+            }
+            _ => None,
+        }
+    }
+
+    /// The device-resident binding of which an expression is a part.
+    pub(super) fn resident_root(&self, e: ExprId) -> Option<u32> {
+        let mut e = e;
+        loop {
+            match self.cx.program.ast[e].kind {
+                ExprKind::Index(base, _) | ExprKind::Member(base, _) | ExprKind::Field(base, _) => {
+                    e = base;
+                }
+                _ => return self.resident_of(e),
+            }
+        }
+    }
+
+    // ----- what is refused -----
+
+    /// The way out of most refusals: a copy on the host.
+    fn bulk_copy(&self, name: Sym) -> String {
+        let text = self.cx.program.name(name);
+        format!("copy the whole binding to the host first: `let h = {text}`, then use `h`")
+    }
+
+    pub(super) fn cross_read(&mut self, name: Sym, span: Span) -> Poisoned {
+        let text = self.cx.program.name(name).to_string();
+        let message = format!(
+            "`{text}` is device-resident: each access to an element from host code would be a \
+             readback of its own"
+        );
+        let help = self.bulk_copy(name);
+        let fix = Fix {
+            title: format!("read `{text}` back once, above, and index the copy"),
+            span: Span::new(span.file, span.start, span.start + text.len() as u32),
+            replacement: "h".to_string(),
+        };
+        self.cx.report(Diagnostic::new(Code::MIR1603, span, message).with_help(help).with_fix(fix));
+        Poisoned
+    }
+
+    pub(super) fn to_host(&mut self, name: Sym, span: Span) -> Poisoned {
+        let text = self.cx.program.name(name).to_string();
+        let message = format!("`{text}` is device-resident and is given to host code");
+        let help = self.bulk_copy(name);
+        self.error(Code::MIR1605, span, message, help)
+    }
+
+    pub(super) fn mixed_residency(&mut self, name: Sym, span: Span) -> Poisoned {
+        let text = self.cx.program.name(name).to_string();
+        let message = format!("`{text}` is device-resident and is used in host code");
+        let help = self.bulk_copy(name);
+        self.error(Code::MIR1606, span, message, help)
+    }
+
+    /// Operands of different residency.
+    pub(super) fn check_residencies(
+        &mut self,
+        op: BinaryOp,
+        a: ExprId,
+        b: ExprId,
+        span: Span,
+    ) -> Lower<()> {
+        if self.device {
+            return Ok(());
+        }
+        let (x, y) = (self.resident_of(a), self.resident_of(b));
+        let Some(id) = x.or(y) else { return Ok(()) };
+        let name = self.locals[id as usize].name;
+        let text = self.cx.program.name(name).to_string();
+        let message = match (x, y) {
+            (Some(_), Some(_)) => {
+                format!(
+                    "both operands of `{}` are device-resident, and the host computes it",
+                    op.text()
+                )
+            }
+            _ => {
+                let other = if x.is_some() { b } else { a };
+                let other = self.source(other);
+                format!(
+                    "`{}` has one operand on the device, `{text}`, and one on the host, `{other}`",
+                    op.text()
+                )
+            }
+        };
+        let help = format!("bring both to one residency: {}", self.bulk_copy(name));
+        Err(self.error(Code::MIR1606, span, message, help))
+    }
+
+    /// The text of an expression.
+    fn source(&self, e: ExprId) -> String {
+        let span = self.cx.program.ast[e].span;
+        let text = self.cx.places.text.get(span.start as usize..span.end as usize);
+        text.unwrap_or("").to_string()
+    }
+
+    fn check_moved(&mut self, id: u32, span: Span) -> Lower<()> {
+        let local = &self.locals[id as usize];
+        let Some(moved) = local.moved else { return Ok(()) };
+        let text = self.cx.program.name(local.name).to_string();
+        let message = format!("`{text}` has given its device buffer to another binding");
+        self.cx.report(
+            Diagnostic::new(Code::MIR1607, span, message)
+                .with_secondary(moved, "moved here")
+                .with_help("use the binding that has the buffer now"),
+        );
+        Err(Poisoned)
+    }
+
+    // ----- making -----
+
+    pub(super) fn gpu_binding(&mut self, binder: &Binder, mutable: bool, span: Span) -> Lower<()> {
+        if self.device {
+            return Err(self.unsupported(
+                span,
+                "a device-resident binding in a kernel",
+                "use `let` or `var`",
+            ));
+        }
+        let declared = binder.ty.map(|t| self.resolve(t)).transpose()?;
+        let declared = declared.map(|t| self.cx.resident_type(t));
+        if let Some(t) = declared {
+            self.check_accelerable(t, span)?;
+        }
+        let Some(init) = binder.init else {
+            let text = self.cx.program.name(binder.name.sym).to_string();
+            let help = "write `= value`";
+            return Err(self.error(Code::MIR0202, span, format!("`{text}` has no value"), help));
+        };
+        if let Some(id) = self.resident_of(init) {
+            let at = self.expr_span(init);
+            let parts = self.move_out(id, at, span)?;
+            let t = self.locals[id as usize].ty;
+            if let Some(declared) = declared
+                && declared != t
+            {
+                return Err(self.mismatch(at, t, declared));
+            }
+            self.declare_resident(binder.name, t, mutable, &parts);
+            return Ok(());
+        }
+        if let Some((t, handle)) = self.reduce_resident(init)? {
+            self.declare_resident(binder.name, t, mutable, &[handle]);
+            return Ok(());
+        }
+        let (t, parts) = self.resident_value(init, declared, span)?;
+        self.declare_resident(binder.name, t, mutable, &parts);
+        Ok(())
+    }
+
+    /// A host value as the handles of a binding.
+    fn resident_value(
+        &mut self,
+        init: ExprId,
+        declared: Option<Ty>,
+        span: Span,
+    ) -> Lower<(Ty, Vec<Value>)> {
+        let program = self.cx.program;
+        // Zeros need no host array.
+        if let ExprKind::Call(callee, args) = &program.ast[init].kind
+            && let ExprKind::Type(t) = program.ast[*callee].kind
+            && args.is_empty()
+        {
+            let t = self.resolve(t)?;
+            if let TyKind::Array(element, n) = self.cx.tys.kind(t) {
+                let t = self.cx.resident_type(t);
+                self.check_accelerable(t, span)?;
+                let element = self.cx.tys.element(t).unwrap_or(element);
+                let buffer = self.cx.buffer_type(element);
+                let len = self.i64(n as i64);
+                let handle = self.rt_value(RtFn::GpuResidentZeros, buffer, &[len]);
+                return Ok((t, vec![handle]));
+            }
+        }
+        self.check_literal_elements(init, declared)?;
+        let was = std::mem::replace(&mut self.resident_literals, true);
+        let val = self.expr(init, declared);
+        self.resident_literals = was;
+        let val = val?;
+        let t = self.cx.resident_type(val.ty);
+        self.check_accelerable(t, span)?;
+        let t = match declared {
+            Some(d) if d != t => {
+                let at = self.expr_span(init);
+                return Err(self.mismatch(at, val.ty, d));
+            }
+            _ => t,
+        };
+        let parts = self.upload_parts(val, t);
+        Ok((t, parts))
+    }
+
+    /// Reports integer literals that do not fit the elements.
+    pub(super) fn check_literal_elements(
+        &mut self,
+        init: ExprId,
+        declared: Option<Ty>,
+    ) -> Lower<()> {
+        let is_int = match declared.map(|t| self.cx.tys.kind(t)) {
+            None => true,
+            Some(TyKind::Array(t, _) | TyKind::List(t)) => t == ty::INT,
+            Some(kind) => kind == TyKind::Int,
+        };
+        if !is_int {
+            return Ok(());
+        }
+        let program = self.cx.program;
+        match &program.ast[init].kind {
+            ExprKind::List(items) => {
+                let checks: Vec<Lower<()>> =
+                    items.iter().enumerate().map(|(n, &e)| self.check_i32_range(n, e)).collect();
+                checks.into_iter().collect()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_accelerable(&mut self, t: Ty, span: Span) -> Lower<()> {
+        if self.cx.is_accelerable(t) {
+            return Ok(());
+        }
+        if t == ty::ERROR {
+            return Err(Poisoned);
+        }
+        let name = self.cx.ty_name(t);
+        let message = format!(
+            "a `{name}` cannot be device-resident: it does not implement the trait `Accelerable`"
+        );
+        let help = match self.cx.tys.kind(t) {
+            TyKind::Struct(..) => {
+                "declare the struct with `implements Accelerable`, or bind it on the host"
+            }
+            _ => {
+                "bind it with `let` or `var`: arrays and lists of numbers, vectors and structs that implement the trait can be resident"
+            }
+        };
+        Err(self.error(Code::MIR1601, span, message, help))
+    }
+
+    /// The handles of a new binding with a host value.
+    fn upload_parts(&mut self, val: Val, t: Ty) -> Vec<Value> {
+        let parts = self.cx.parts_of(t);
+        let mut handles = Vec::with_capacity(parts.len());
+        for (element, field) in parts {
+            let part = match (field, self.cx.tys.kind(val.ty)) {
+                (Some(n), TyKind::Struct(s, args)) => {
+                    let f = self.cx.fields(s, args)[n as usize].1;
+                    self.field(val, n, f)
+                }
+                _ => val,
+            };
+            let array = self.upload_array(part, element);
+            let buffer = self.cx.buffer_type(element);
+            handles.push(self.rt_value(RtFn::GpuResidentNew, buffer, &[array]));
+        }
+        handles
+    }
+
+    /// A collection, or one value, as the array that is uploaded.
+    fn upload_array(&mut self, part: Val, element: Ty) -> Value {
+        match self.cx.tys.element(part.ty) {
+            Some(from) => {
+                // `float` elements are rounded.
+                let (from, array) = match (from, element) {
+                    (ty::FLOAT, ty::F32) => (ty::FLOAT, part),
+                    _ => (element, part),
+                };
+                self.pack_array(array, from)
+            }
+            None => {
+                let v = match (part.ty, element) {
+                    (ty::FLOAT, ty::F32) => self.b.cast(part.v, fixed::F32),
+                    _ => self.packed(part.v, element, None),
+                };
+                let packed = self.cx.machine(element, Form::Packed);
+                let id = self.cx.intern(TypeKind::Array(packed));
+                self.b.value(Op::ArrFrom, id, &[v], 0)
+            }
+        }
+    }
+
+    pub(super) fn declare_resident(
+        &mut self,
+        name: Ident,
+        t: Ty,
+        mutable: bool,
+        handles: &[Value],
+    ) {
+        let parts = self.cx.parts_of(t);
+        let parts: Vec<Part> = parts
+            .into_iter()
+            .zip(handles)
+            .map(|((element, field), &v)| {
+                let id = self.b.ty(v);
+                let var = self.b.declare(id);
+                self.b.write(var, v);
+                Part { element, var, field }
+            })
+            .collect();
+        self.add_local(Local {
+            name: name.sym,
+            ty: t,
+            mutable,
+            span: name.span,
+            kind: LocalKind::Resident(parts),
+            moved: None,
+            loop_depth: self.loops.len() as u32,
+        });
+    }
+
+    /// Takes the buffers of a binding away from it.
+    fn move_out(&mut self, id: u32, at: Span, span: Span) -> Lower<Vec<Value>> {
+        self.check_moved(id, at)?;
+        let local = self.locals[id as usize].clone();
+        if (local.loop_depth as usize) < self.loops.len() {
+            let text = self.cx.program.name(local.name).to_string();
+            let message =
+                format!("`{text}` is moved in a loop, so that the next pass would use it again");
+            let help = "move it before the loop, or bind it in the loop";
+            return Err(self.error(Code::MIR1607, at, message, help));
+        }
+        self.locals[id as usize].moved = Some(span);
+        let LocalKind::Resident(parts) = local.kind else { return Err(Poisoned) };
+        let mut handles = Vec::new();
+        for part in parts {
+            let v = self.b.read(part.var);
+            // A parameter is only looked at: the function has no buffer to give away.
+            let id = self.b.ty(v);
+            handles.push(match self.cx.module.types.kind(id) {
+                TypeKind::Ref(_, t) => self.rt_value(RtFn::HandleClone, t, &[v]),
+                _ => v,
+            });
+        }
+        Ok(handles)
+    }
+
+    // ----- reading back -----
+
+    /// `let h = g`
+    pub(super) fn read_back_binding(
+        &mut self,
+        binder: &Binder,
+        declared: Option<Ty>,
+        id: u32,
+        mutable: bool,
+    ) -> Lower<()> {
+        let span = binder.name.span;
+        let at = binder.init.map_or(span, |e| self.expr_span(e));
+        self.at(at);
+        let val = self.read_back(id, at)?;
+        let val = match declared {
+            Some(t) => self.coerce(val, t, at)?,
+            None => val,
+        };
+        let v = self.own(val);
+        self.declare(binder.name, val.ty, mutable, v);
+        Ok(())
+    }
+
+    /// The whole of a binding as a host value.
+    pub(super) fn read_back(&mut self, id: u32, span: Span) -> Lower<Val> {
+        self.check_moved(id, span)?;
+        self.at(span);
+        let local = self.locals[id as usize].clone();
+        let LocalKind::Resident(parts) = local.kind else { return Err(Poisoned) };
+        let t = self.cx.read_back_type(local.ty);
+        if let [part] = parts[..]
+            && part.field.is_none()
+        {
+            return Ok(self.read_part(part.var, part.element, t, span));
+        }
+        let TyKind::Struct(n, args) = self.cx.tys.kind(t) else { return Err(Poisoned) };
+        let fields = self.cx.fields(n, args);
+        let vals: Vec<Val> = parts
+            .iter()
+            .zip(fields)
+            .map(|(part, f)| self.read_part(part.var, part.element, f.1, span))
+            .collect();
+        Ok(self.new_struct(t, &vals))
+    }
+
+    /// All elements of one buffer as a collection, or its only one as a value.
+    fn read_part(&mut self, var: magpie_mpir::Variable, element: Ty, t: Ty, span: Span) -> Val {
+        let handle = self.b.read(var);
+        let len = self.rt_value(RtFn::GpuResidentLen, fixed::I64, &[handle]);
+        let zero = self.i64(0);
+        let array = self.read_range(handle, zero, len, element, span);
+        if self.cx.tys.element(t).is_some() {
+            return self.val(t, array);
+        }
+        let list = self.cx.tys.intern(TyKind::List(t));
+        let array = Val { ty: list, v: array, owned: false };
+        self.element(array, zero, t, span)
+    }
+
+    /// Elements of a binding as a host array.
+    fn read_range(&mut self, handle: Value, a: Value, b: Value, element: Ty, span: Span) -> Value {
+        let host = self.cx.read_back_type(element);
+        let packed = self.cx.machine(host, Form::Packed);
+        let id = self.cx.intern(TypeKind::Array(packed));
+        let place = self.place(span);
+        self.at(span);
+        let array = self.rt_value(RtFn::GpuResidentRead, id, &[handle, a, b, place]);
+        self.unpack_array(array, host)
+    }
+
+    // ----- methods -----
+
+    pub(super) fn resident_method(
+        &mut self,
+        id: u32,
+        name: &str,
+        args: &[Arg],
+        span: Span,
+    ) -> Lower<Val> {
+        self.check_moved(id, span)?;
+        let local = self.locals[id as usize].clone();
+        let LocalKind::Resident(parts) = &local.kind else { return Err(Poisoned) };
+        let element = self.cx.tys.element(local.ty);
+        match (name, element) {
+            ("length", Some(_)) => {
+                let [] = self.plain_args(name, args, span)?;
+                if let TyKind::Array(_, n) = self.cx.tys.kind(local.ty) {
+                    return Ok(self.const_val(ty::INT, n));
+                }
+                let handle = self.b.read(parts[0].var);
+                let v = self.rt_value(RtFn::GpuResidentLen, fixed::I64, &[handle]);
+                Ok(self.val(ty::INT, v))
+            }
+            ("slice", Some(element)) => {
+                let [range] = self.plain_args(name, args, span)?;
+                self.resident_slice(&local, parts[0], element, range, span)
+            }
+            ("reduce", Some(_)) => {
+                let help = "bind the result: `let s = …` reads it back, `gpu let s = …` keeps it";
+                Err(self.error(
+                    Code::MIR1606,
+                    span,
+                    "a reduction stands in an expression of the host",
+                    help,
+                ))
+            }
+            _ => {
+                let text = self.cx.program.name(local.name).to_string();
+                let message = format!(
+                    "`{name}` of `{text}`, which is device-resident: host code may call `length`, `slice` and `reduce` only"
+                );
+                let help = self.bulk_copy(local.name);
+                Err(self.error(Code::MIR1604, span, message, help))
+            }
+        }
+    }
+
+    fn resident_slice(
+        &mut self,
+        local: &Local,
+        part: Part,
+        element: Ty,
+        range: ExprId,
+        span: Span,
+    ) -> Lower<Val> {
+        let (a, b, known) = self.slice_ends(range, span)?;
+        let bits = |body: &mut Self, v| body.b.func().as_bits(v).map(|n| n as i64);
+        let (first, end) = (bits(self, a), bits(self, b));
+        let len = match self.cx.tys.kind(local.ty) {
+            TyKind::Array(_, n) => Some(n as i64),
+            _ => None,
+        };
+        let why = match (first, end, len) {
+            (Some(a), _, _) if a < 0 => Some(format!("the slice starts at {a}")),
+            (Some(a), Some(b), _) if a > b => {
+                Some(format!("the slice starts at {a} and ends before it, at {b}"))
+            }
+            (_, Some(b), Some(n)) if b > n => {
+                Some(format!("the slice ends at {b}, but there are {n} elements"))
+            }
+            _ => None,
+        };
+        if let Some(why) = why {
+            return Err(self.error(
+                Code::MIR2002,
+                span,
+                why,
+                "slice inside the buffer: `g.slice(a..b)`",
+            ));
+        }
+        let handle = self.b.read(part.var);
+        let array = self.read_range(handle, a, b, part.element, span);
+        let host = self.cx.read_back_type(element);
+        let t = match known {
+            Some(n) => self.cx.tys.intern(TyKind::Array(host, n)),
+            None => self.cx.tys.intern(TyKind::List(host)),
+        };
+        Ok(self.val(t, array))
+    }
+
+    // ----- assignment -----
+
+    /// `g = value`
+    pub(super) fn assign_resident(
+        &mut self,
+        id: u32,
+        op: Option<BinaryOp>,
+        value: ExprId,
+        span: Span,
+    ) -> Lower<()> {
+        let local = self.locals[id as usize].clone();
+        let text = self.cx.program.name(local.name).to_string();
+        if !local.mutable {
+            let message = format!("`{text}` cannot be assigned: it is a `gpu let`");
+            self.cx.report(
+                Diagnostic::new(Code::MIR0203, span, message)
+                    .with_secondary(local.span, "bound here")
+                    .with_help("bind it with `gpu var`"),
+            );
+            return Err(Poisoned);
+        }
+        if op.is_some() {
+            return Err(self.mixed_residency(local.name, span));
+        }
+        let LocalKind::Resident(parts) = &local.kind else { return Err(Poisoned) };
+        if let Some(other) = self.resident_of(value) {
+            let at = self.expr_span(value);
+            let t = self.locals[other as usize].ty;
+            if t != local.ty {
+                return Err(self.mismatch(at, t, local.ty));
+            }
+            let handles = self.move_out(other, at, span)?;
+            for (part, v) in parts.iter().zip(handles) {
+                let old = self.b.read(part.var);
+                if self.b.ty(old) == self.b.ty(v) {
+                    self.b.write(part.var, v);
+                } else {
+                    let help = "assign a host value, or bind a new name";
+                    return Err(self.unsupported(span, "moving a buffer into a parameter", help));
+                }
+            }
+            self.locals[id as usize].moved = None;
+            return Ok(());
+        }
+        self.check_moved(id, span)?;
+        self.check_literal_elements(value, Some(local.ty))?;
+        let was = std::mem::replace(&mut self.resident_literals, true);
+        let val = self.expr(value, Some(local.ty));
+        self.resident_literals = was;
+        let val = val?;
+        let at = self.expr_span(value);
+        let t = self.cx.resident_type(val.ty);
+        let same = t == local.ty
+            || match (self.cx.tys.kind(t), self.cx.tys.kind(local.ty)) {
+                (TyKind::Array(a, n), TyKind::Array(b, m)) => {
+                    n == m && self.cx.read_back_type(b) == a
+                }
+                _ => false,
+            };
+        if !same {
+            return Err(self.mismatch(at, val.ty, local.ty));
+        }
+        for part in parts.clone() {
+            let value = match (part.field, self.cx.tys.kind(val.ty)) {
+                (Some(n), TyKind::Struct(s, args)) => {
+                    let f = self.cx.fields(s, args)[n as usize].1;
+                    self.field(val, n, f)
+                }
+                _ => val,
+            };
+            let element = self.cx.read_back_type(part.element);
+            let array = self.upload_array(value, element);
+            let handle = self.b.read(part.var);
+            let place = self.place(span);
+            self.rt(RtFn::GpuResidentAssign, fixed::UNIT, &[handle, array, place]);
+        }
+        Ok(())
+    }
+
+    // ----- arguments -----
+
+    /// Device-resident arguments of a host function: it must touch them in `forall`s only.
+    pub(super) fn check_resident_args(
+        &mut self,
+        decl: FnDeclId,
+        exprs: &[ExprId],
+        residents: &[Option<u32>],
+    ) -> Lower<()> {
+        let program = self.cx.program;
+        let mut fine = Ok(());
+        for (n, resident) in residents.iter().enumerate() {
+            let param = &program.ast[decl].params[n];
+            let Some(id) = *resident else {
+                if param.residency == Some(Residency::Gpu) {
+                    let span = self.expr_span(exprs[n]);
+                    let message = "this parameter takes device-resident arguments only";
+                    fine = Err(self.error(
+                        Code::MIR1904,
+                        span,
+                        message,
+                        "bind the value with `gpu let`",
+                    ));
+                }
+                continue;
+            };
+            let span = self.expr_span(exprs[n]);
+            let name = self.locals[id as usize].name;
+            self.check_moved(id, span)?;
+            let forced = match param.residency {
+                Some(Residency::Host) => Some(param.name.span),
+                _ => host_use(program, decl, n),
+            };
+            if let Some(at) = forced {
+                let (text, function) = (
+                    program.name(name).to_string(),
+                    program.name(program.ast[decl].name.sym).to_string(),
+                );
+                let message = format!(
+                    "`{text}` is device-resident, but `{function}` uses its parameter `{}` in host code",
+                    program.name(param.name.sym)
+                );
+                let help = self.bulk_copy(name);
+                self.cx.report(
+                    Diagnostic::new(Code::MIR1605, span, message)
+                        .with_secondary(at, "used in host code here")
+                        .with_help(help),
+                );
+                fine = Err(Poisoned);
+            } else if param.out && !self.locals[id as usize].mutable {
+                let text = program.name(name).to_string();
+                let message = format!("`{text}` is a `gpu let`, but the parameter is `out`");
+                fine = Err(self.error(Code::MIR0203, span, message, "bind it with `gpu var`"));
+            } else {
+                fine = fine.and(self.check_resident_type(decl, n, id, span));
+            }
+        }
+        fine
+    }
+
+    /// The type of a resident argument: `int` and `i32`, `float` and `f32` elements are the same.
+    fn check_resident_type(&mut self, decl: FnDeclId, n: usize, id: u32, span: Span) -> Lower<()> {
+        let f = &self.cx.program.ast[decl];
+        if !f.generics.is_empty() {
+            return Ok(());
+        }
+        let wanted = self.cx.resolve(f.params[n].ty, &Vec::new())?;
+        let found = self.locals[id as usize].ty;
+        if self.cx.same_on_device(found, wanted) {
+            return Ok(());
+        }
+        Err(self.mismatch(span, found, wanted))
+    }
+}
+
+impl super::Cx<'_> {
+    /// Whether two types are one on devices.
+    pub(super) fn same_on_device(&mut self, a: Ty, b: Ty) -> bool {
+        if a == b {
+            return true;
+        }
+        match (self.tys.kind(a), self.tys.kind(b)) {
+            (TyKind::Array(x, n), TyKind::Array(y, m)) => n == m && self.same_on_device(x, y),
+            (TyKind::List(x), TyKind::List(y)) => self.same_on_device(x, y),
+            _ => {
+                let scalar = |t| self.tys.scalar(t, true);
+                scalar(a).is_some() && scalar(a) == scalar(b)
+            }
+        }
+    }
+}

@@ -1,0 +1,619 @@
+//! Statements and blocks.
+
+use super::body::{Body, Loop, Val};
+use super::locals::LocalKind;
+use super::{Lower, Poisoned};
+use crate::ast::*;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::{Code, Span};
+use magpie_mpir::{Op, Value};
+use magpie_types::fixed;
+
+impl Body<'_, '_, '_> {
+    /// The statements of a block in a scope of its own.
+    pub(super) fn block(&mut self, block: &Block) {
+        self.push_scope();
+        for &stmt in &block.stmts {
+            self.stmt(stmt);
+        }
+        self.pop_scope();
+    }
+
+    /// A block whose last statement is its value, if the context wants one of a type. `None`: the
+    /// end of the block is not reached.
+    pub(super) fn block_value(&mut self, block: &Block, want: Ty) -> Lower<Option<Val>> {
+        self.push_scope();
+        let result = match block.stmts.split_last() {
+            Some((&last, before)) => {
+                for &stmt in before {
+                    self.stmt(stmt);
+                }
+                self.tail(last, want)
+            }
+            None => Ok(None),
+        };
+        self.pop_scope();
+        result
+    }
+
+    /// The last statement of a block with a value.
+    fn tail(&mut self, id: StmtId, want: Ty) -> Lower<Option<Val>> {
+        let program = self.cx.program;
+        let span = program.ast[id].span;
+        if self.b.is_ended() {
+            self.begin_dead();
+        }
+        match &program.ast[id].kind {
+            &StmtKind::Expr(e) => {
+                if let ExprKind::Match { scrutinee, arms } = &program.ast[e].kind {
+                    return self.match_expr(*scrutinee, arms, Some(want), span);
+                }
+                let val = self.expr(e, Some(want))?;
+                if val.ty == ty::UNIT && !self.is_live() {
+                    return Ok(None);
+                }
+                self.coerce(val, want, span).map(Some)
+            }
+            StmtKind::If { arms, otherwise: Some(otherwise) } => {
+                self.if_value(arms, otherwise, want)
+            }
+            _ => {
+                self.stmt(id);
+                if self.b.is_ended() || !self.is_live() {
+                    return Ok(None);
+                }
+                let message =
+                    format!("the value of type `{}` is missing here", self.cx.ty_name(want));
+                let help = "end every path with a value, or with `return value`";
+                Err(self.error(Code::MIR0210, span, message, help))
+            }
+        }
+    }
+
+    fn if_value(
+        &mut self,
+        arms: &[(Cond, Block)],
+        otherwise: &Block,
+        want: Ty,
+    ) -> Lower<Option<Val>> {
+        let id = self.machine(want);
+        let result = self.b.declare(id);
+        let join = self.new_block();
+        let mut failed = false;
+        let mut put = |body: &mut Self, val: Lower<Option<Val>>| match val {
+            Ok(Some(val)) => {
+                let v = body.own(val);
+                if id != fixed::UNIT {
+                    body.b.write(result, v);
+                }
+                body.go_to(join);
+            }
+            Ok(None) => {
+                if !body.b.is_ended() {
+                    body.b.unreachable();
+                }
+            }
+            Err(Poisoned) => {
+                failed = true;
+                body.go_to(join);
+            }
+        };
+        for (cond, block) in arms {
+            self.push_scope();
+            let next = self.new_block();
+            let fine = self.branch_on(*cond, next);
+            let val = self.block_value(block, want);
+            put(self, if fine.is_ok() { val } else { Err(Poisoned) });
+            self.pop_scope();
+            self.enter(next);
+        }
+        let val = self.block_value(otherwise, want);
+        put(self, val);
+        self.enter(join);
+        if failed {
+            return Err(Poisoned);
+        }
+        if !self.b.has_preds(join) {
+            return Ok(None);
+        }
+        let v = self.b.read(result);
+        Ok(Some(self.val(want, v)))
+    }
+
+    /// Goes on where the condition holds, and to `other` where it does not. Names that a pattern
+    /// binds belong to the present scope.
+    fn branch_on(&mut self, cond: Cond, other: magpie_mpir::Block) -> Lower<()> {
+        let yes = self.new_block();
+        match cond {
+            Cond::Value { expr, negated } => {
+                let v = self.condition(expr);
+                let (a, b) = if negated { (other, yes) } else { (yes, other) };
+                match v {
+                    Ok(v) => self.b.cbr(v, a, b),
+                    Err(Poisoned) => {
+                        let v = self.b.func().const_bool(true);
+                        self.b.cbr(v, a, b);
+                    }
+                }
+                self.enter(yes);
+                v.map(drop)
+            }
+            Cond::Let(pattern, value) => {
+                let val = self.expr(value, None);
+                let fine = match val {
+                    Ok(val) => self.test(pattern, val, other),
+                    Err(Poisoned) => {
+                        let v = self.b.func().const_bool(true);
+                        let go_on = self.new_block();
+                        self.b.cbr(v, go_on, other);
+                        self.enter(go_on);
+                        Err(Poisoned)
+                    }
+                };
+                self.b.br(yes);
+                self.enter(yes);
+                fine
+            }
+        }
+    }
+
+    pub(super) fn stmt(&mut self, id: StmtId) {
+        // What was reported is skipped.
+        let _ = self.stmt_inner(id);
+    }
+
+    fn stmt_inner(&mut self, id: StmtId) -> Lower<()> {
+        let program = self.cx.program;
+        let node = &program.ast[id];
+        let span = node.span;
+        if self.b.is_ended() {
+            self.begin_dead();
+        }
+        self.at(span);
+        match &node.kind {
+            StmtKind::Error => Err(Poisoned),
+            StmtKind::Let { gpu, mutable, binders } => {
+                for binder in binders {
+                    let bound = match gpu {
+                        true => self.gpu_binding(binder, *mutable, span),
+                        false => self.binding(binder, *mutable),
+                    };
+                    if bound.is_err() {
+                        self.declare_poisoned(binder.name);
+                    }
+                }
+                Ok(())
+            }
+            StmtKind::Const(binder) => self.binding(binder, false),
+            &StmtKind::Shared { name, ty } => self.shared(name, ty, span),
+            &StmtKind::Assign { target, op, value } => self.assign(target, op, value, span),
+            &StmtKind::Expr(e) => match &program.ast[e].kind {
+                ExprKind::Match { scrutinee, arms } => {
+                    self.match_expr(*scrutinee, arms, None, span).map(drop)
+                }
+                _ => self.expr(e, None).map(drop),
+            },
+            StmtKind::If { arms, otherwise } => {
+                let join = self.new_block();
+                for (cond, block) in arms {
+                    self.push_scope();
+                    let next = self.new_block();
+                    let _ = self.branch_on(*cond, next);
+                    self.varying_branch(*cond, |body| body.block(block));
+                    self.pop_scope();
+                    self.go_to(join);
+                    self.enter(next);
+                }
+                if let Some(otherwise) = otherwise {
+                    self.block(otherwise);
+                }
+                self.go_to(join);
+                self.enter(join);
+                Ok(())
+            }
+            StmtKind::While { cond, body } => {
+                let (head, exit) = (self.new_block(), self.new_block());
+                self.b.br(head);
+                self.b.switch_to(head);
+                self.push_scope();
+                let inner = Loop { on_break: exit, on_continue: head, is_forall: false };
+                self.loops.push(inner);
+                let _ = self.branch_on(*cond, exit);
+                self.block(body);
+                self.loops.pop();
+                self.pop_scope();
+                self.go_to(head);
+                self.b.seal(head);
+                self.enter(exit);
+                Ok(())
+            }
+            StmtKind::DoWhile { body, cond } => {
+                let (head, check, exit) = (self.new_block(), self.new_block(), self.new_block());
+                self.b.br(head);
+                self.b.switch_to(head);
+                self.loops.push(Loop { on_break: exit, on_continue: check, is_forall: false });
+                self.block(body);
+                self.loops.pop();
+                self.go_to(check);
+                self.enter(check);
+                self.push_scope();
+                let _ = self.branch_on(*cond, exit);
+                self.pop_scope();
+                self.b.br(head);
+                self.b.seal(head);
+                self.enter(exit);
+                Ok(())
+            }
+            StmtKind::Forever(body) => {
+                let (head, exit) = (self.new_block(), self.new_block());
+                self.b.br(head);
+                self.b.switch_to(head);
+                self.loops.push(Loop { on_break: exit, on_continue: head, is_forall: false });
+                self.block(body);
+                self.loops.pop();
+                self.go_to(head);
+                self.b.seal(head);
+                self.enter(exit);
+                Ok(())
+            }
+            StmtKind::For { names, iter, body } => self.for_loop(names, *iter, body),
+            StmtKind::Forall(forall) => self.forall(forall, span),
+            StmtKind::Frame { passes } => self.frame(passes, span),
+            &StmtKind::Return(value) => self.return_stmt(value, span),
+            StmtKind::Break | StmtKind::Continue => {
+                let is_break = matches!(node.kind, StmtKind::Break);
+                let word = if is_break { "break" } else { "continue" };
+                match self.loops.last() {
+                    Some(l) if !l.is_forall => {
+                        let target = if is_break { l.on_break } else { l.on_continue };
+                        self.b.br(target);
+                        Ok(())
+                    }
+                    None if self.kernel.is_none() => {
+                        let message = format!("`{word}` stands in no loop");
+                        Err(self.error(Code::MIR0215, span, message, "remove it"))
+                    }
+                    _ => {
+                        let message = format!("`{word}` would leave the body of the kernel");
+                        let help = "use `return` to end the work of one index";
+                        Err(self.error(Code::MIR1805, span, message, help))
+                    }
+                }
+            }
+        }
+    }
+
+    // ----- bindings -----
+
+    /// A name about which an error was reported, so that its uses are not reported too.
+    fn declare_poisoned(&mut self, name: Ident) {
+        let v = self.b.func().zero(fixed::UNIT);
+        self.declare_value(name.sym, name.span, ty::ERROR, v);
+    }
+
+    fn binding(&mut self, binder: &Binder, mutable: bool) -> Lower<()> {
+        let declared = binder.ty.map(|t| self.resolve(t)).transpose()?;
+        let span = binder.name.span;
+        let Some(init) = binder.init else {
+            let text = self.cx.program.name(binder.name.sym).to_string();
+            let message = format!("`{text}` has no value");
+            let help = "write `= value`";
+            return Err(self.error(Code::MIR0202, span, message, help));
+        };
+        if let Some(id) = self.resident_of(init) {
+            return self.read_back_binding(binder, declared, id, mutable);
+        }
+        if let Some(val) = self.reduce_on_device(init)? {
+            let val = match declared {
+                Some(t) => self.coerce(val, t, span)?,
+                None => val,
+            };
+            let v = self.own(val);
+            self.declare(binder.name, val.ty, mutable, v);
+            return Ok(());
+        }
+        if self.device && self.local_array(binder, declared, init, mutable)? {
+            return Ok(());
+        }
+        let val = match declared {
+            Some(t) => self.expr_as(init, t)?,
+            None => self.expr(init, None)?,
+        };
+        if val.ty == ty::UNIT {
+            let span = self.expr_span(init);
+            let message = "this gives no value to bind";
+            return Err(self.error(Code::MIR0202, span, message, "call it without binding"));
+        }
+        let v = self.own(val);
+        self.declare(binder.name, val.ty, mutable, v);
+        Ok(())
+    }
+
+    // ----- assignments -----
+
+    fn assign(
+        &mut self,
+        target: ExprId,
+        op: Option<BinaryOp>,
+        value: ExprId,
+        span: Span,
+    ) -> Lower<()> {
+        let program = self.cx.program;
+        if let ExprKind::Name(name) = program.ast[target].kind {
+            if program.name(name) == "_" && op.is_none() {
+                return self.expr(value, None).map(drop);
+            }
+            if let Some(id) = self.lookup(name) {
+                if let LocalKind::Resident(_) = self.locals[id as usize].kind {
+                    return self.assign_resident(id, op, value, span);
+                }
+                self.check_accumulator(id, span)?;
+            }
+        }
+        if self.device
+            && let Some(done) = self.device_assign(target, op, value, span)?
+        {
+            return Ok(done);
+        }
+        if let Some(id) = self.resident_root(target) {
+            return Err(self.cross_read(self.locals[id as usize].name, span));
+        }
+        let path = self.path(target)?;
+        let new = match op {
+            None => {
+                if let Some(id) = self.resident_of(value) {
+                    let val = self.read_back(id, span)?;
+                    self.coerce(val, path.ty, span)?
+                } else if let Some(val) = self.reduce_on_device(value)? {
+                    self.coerce(val, path.ty, span)?
+                } else {
+                    self.expr_as(value, path.ty)?
+                }
+            }
+            Some(op) => {
+                let old = self.read_path(&path);
+                let wanted = match self.cx.tys.kind(old.ty) {
+                    TyKind::Vector(..) => None,
+                    _ => Some(old.ty),
+                };
+                let was = self.in_division;
+                self.in_division = self.device && matches!(op, BinaryOp::Div | BinaryOp::Rem);
+                let rhs = self.expr(value, wanted);
+                self.in_division = was;
+                let rhs = rhs?;
+                let is_vector = wanted.is_none();
+                let rhs = if is_vector { rhs } else { self.coerce(rhs, old.ty, span)? };
+                self.at(span);
+                let new = self.apply(op, old, rhs, span)?;
+                self.coerce(new, path.ty, span)?
+            }
+        };
+        let v = self.own(new);
+        self.at(span);
+        self.write_path(&path, v);
+        Ok(())
+    }
+
+    /// A scalar from outside of a `forall` is not assigned in it.
+    pub(super) fn check_accumulator(&mut self, id: u32, span: Span) -> Lower<()> {
+        let Some((base, head)) = self.forall_base else { return Ok(()) };
+        if id >= base {
+            return Ok(());
+        }
+        let text = self.cx.program.name(self.locals[id as usize].name).to_string();
+        let message = format!(
+            "the body of this `forall` assigns to `{text}`, which is declared outside of it"
+        );
+        self.cx.report(
+            magpie_diag::Diagnostic::new(Code::MIR1703, head, message)
+                .with_secondary(span, "assigned here")
+                .with_help("use `reduce`, write to an element of an array, or use a `for` loop"),
+        );
+        Err(Poisoned)
+    }
+
+    // ----- loops -----
+
+    fn for_loop(&mut self, names: &[Ident], iter: ExprId, body: &Block) -> Lower<()> {
+        let program = self.cx.program;
+        let span = program.ast[iter].span;
+        if let ExprKind::Range { start, end, inclusive } = program.ast[iter].kind {
+            if names.len() != 1 {
+                let help = "write `for i in 0..n`";
+                return Err(self.error(
+                    Code::MIR0202,
+                    span,
+                    "a range gives one value at a time",
+                    help,
+                ));
+            }
+            let (a, b) = self.range_ends(start, end, inclusive)?;
+            self.counted_loop(names[0], a, b, body);
+            return Ok(());
+        }
+        if let Some(id) = self.resident_of(iter) {
+            return Err(self.cross_read(self.locals[id as usize].name, span));
+        }
+        self.no_alloc(span, "or go through a collection")?;
+        let whole = self.expr(iter, None)?;
+        // The loop goes through the collection as it is now.
+        let v = self.own(whole);
+        let whole = Val { owned: false, v, ..whole };
+        match self.cx.tys.kind(whole.ty) {
+            TyKind::Range if names.len() == 1 => {
+                let (a, b) = (self.field(whole, 0, ty::INT), self.field(whole, 1, ty::INT));
+                self.counted_loop(names[0], a, b, body);
+            }
+            TyKind::Array(t, _) | TyKind::List(t) if names.len() <= 2 => {
+                self.each(whole, t, names, None, body, span);
+            }
+            TyKind::Str if names.len() <= 2 => {
+                let list = self.cx.tys.intern(TyKind::List(ty::STR));
+                let id = self.machine(list);
+                let chars = self.rt_value(magpie_types::abi::RtFn::StrChars, id, &[whole.v]);
+                let chars = Val { ty: list, v: chars, owned: false };
+                self.each(chars, ty::STR, names, None, body, span);
+            }
+            TyKind::Set(k) if names.len() == 1 => {
+                let keys = self.map_keys(whole, k);
+                self.each(keys, k, names, None, body, span);
+            }
+            TyKind::Map(k, v) if names.len() <= 2 => {
+                let keys = self.map_keys(whole, k);
+                let values = (names.len() == 2).then_some((whole, v));
+                self.each(keys, k, names, values, body, span);
+            }
+            TyKind::Error => return Err(Poisoned),
+            _ => {
+                let message = format!(
+                    "`for` with {} names cannot go through a `{}`",
+                    names.len(),
+                    self.cx.ty_name(whole.ty)
+                );
+                let help = "write `for x in list`, `for x, i in list` or `for k, v in map`";
+                return Err(self.error(Code::MIR0202, span, message, help));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn map_keys(&mut self, map: Val, key: Ty) -> Val {
+        let list = self.cx.tys.intern(TyKind::List(key));
+        let id = self.machine(list);
+        let v = self.b.value(Op::MapKeys, id, &[map.v], 0);
+        Val { ty: list, v, owned: false }
+    }
+
+    /// `for name in a..b`
+    fn counted_loop(&mut self, name: Ident, a: Val, b: Val, body: &Block) {
+        let id = self.machine(a.ty);
+        let var = self.b.declare(id);
+        self.b.write(var, a.v);
+        let (head, inside) = (self.new_block(), self.new_block());
+        let (next, exit) = (self.new_block(), self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        let i = self.b.read(var);
+        let more = self.b.compare(Op::IcmpSlt, i, b.v);
+        self.b.cbr(more, inside, exit);
+        self.enter(inside);
+        self.push_scope();
+        self.loops.push(Loop { on_break: exit, on_continue: next, is_forall: false });
+        self.declare_value(name.sym, name.span, a.ty, i);
+        self.block(body);
+        self.loops.pop();
+        self.pop_scope();
+        self.go_to(next);
+        self.enter(next);
+        let one = self.b.const_bits(id, 1);
+        let after = self.b.same(Op::IAdd, &[i, one]);
+        self.b.write(var, after);
+        self.b.br(head);
+        self.b.seal(head);
+        self.enter(exit);
+    }
+
+    /// Goes through an array; the second name is the index, or the value of a map's key.
+    fn each(
+        &mut self,
+        array: Val,
+        t: Ty,
+        names: &[Ident],
+        values: Option<(Val, Ty)>,
+        body: &Block,
+        span: Span,
+    ) {
+        let len = self.b.value(Op::ArrLen, fixed::I64, &[array.v], 0);
+        let var = self.b.declare(fixed::I64);
+        let zero = self.i64(0);
+        self.b.write(var, zero);
+        let (head, inside) = (self.new_block(), self.new_block());
+        let (next, exit) = (self.new_block(), self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        let i = self.b.read(var);
+        let more = self.b.compare(Op::IcmpSlt, i, len);
+        self.b.cbr(more, inside, exit);
+        self.enter(inside);
+        self.push_scope();
+        self.loops.push(Loop { on_break: exit, on_continue: next, is_forall: false });
+        let item = self.element(array, i, t, span);
+        self.bind_item(names[0], item);
+        if let Some(&second) = names.get(1) {
+            match values {
+                Some((map, v)) => {
+                    let step = super::place::Step::Key { key: item, ty: v, span };
+                    let value = self.read_step(map, step);
+                    self.bind_item(second, value);
+                }
+                None => {
+                    self.declare_value(second.sym, second.span, ty::INT, i);
+                }
+            }
+        }
+        self.block(body);
+        self.loops.pop();
+        self.pop_scope();
+        self.go_to(next);
+        self.enter(next);
+        let one = self.i64(1);
+        let after = self.b.same(Op::IAdd, &[i, one]);
+        self.b.write(var, after);
+        self.b.br(head);
+        self.b.seal(head);
+        self.enter(exit);
+    }
+
+    fn bind_item(&mut self, name: Ident, item: Val) {
+        self.declare_value(name.sym, name.span, item.ty, item.v);
+    }
+
+    // ----- return -----
+
+    fn return_stmt(&mut self, value: Option<ExprId>, span: Span) -> Lower<()> {
+        if let Some(next) = self.returns.next_index {
+            if let Some(e) = value {
+                let span = self.expr_span(e);
+                let help = "write the value to an element of an array";
+                return Err(self.error(Code::MIR0202, span, "a `forall` has no result", help));
+            }
+            self.b.br(next);
+            return Ok(());
+        }
+        let want = self.returns.ty;
+        match (value, want) {
+            (None, None) => self.ret(None),
+            (Some(e), Some(t)) => {
+                if let Some(id) = self.resident_of(e) {
+                    let span = self.expr_span(e);
+                    return Err(self.to_host(self.locals[id as usize].name, span));
+                }
+                let val = self.expr_as(e, t)?;
+                let v = self.own(val);
+                self.at(span);
+                self.ret(Some(v));
+            }
+            (None, Some(t)) => {
+                let message = format!("`return` needs a value of type `{}`", self.cx.ty_name(t));
+                return Err(self.error(Code::MIR0202, span, message, "write `return value`"));
+            }
+            (Some(e), None) => {
+                let span = self.expr_span(e);
+                let message = "this function has no result";
+                let help = "name a type behind the parameters, or write `return` alone";
+                return Err(self.error(Code::MIR0202, span, message, help));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the function with an owned value.
+    pub(super) fn ret(&mut self, value: Option<Value>) {
+        for (var, cell, _) in self.returns.outs.clone() {
+            let v = self.b.read(var);
+            self.b.effect(Op::SetField, &[cell, v], 0);
+        }
+        let value = value.filter(|&v| self.b.ty(v) != fixed::UNIT);
+        self.b.ret(value);
+    }
+}

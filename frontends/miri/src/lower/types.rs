@@ -1,0 +1,648 @@
+//! Type expressions → types → machine types.
+
+use super::{Cx, Form, Lower};
+use crate::ast::*;
+use crate::program::Item;
+use crate::ty::{Ty, TyKind, TyList, fixed as ty};
+use magpie_diag::{Code, Span};
+use magpie_types::{Category, Field, PrimType, TypeId, TypeKind, Variant, fixed};
+
+/// What type parameters stand for.
+pub(super) type Subst = Vec<(Sym, Ty)>;
+
+/// Longest array: indices are `int`s of kernels.
+const MAX_ARRAY: i128 = i32::MAX as i128;
+
+impl Cx<'_> {
+    /// The type that an expression names.
+    pub(super) fn resolve(&mut self, id: TypeExprId, subst: &Subst) -> Lower<Ty> {
+        let program = self.program;
+        let node = &program.ast[id];
+        let kind = match &node.kind {
+            TypeExprKind::Error => return Err(super::Poisoned),
+            TypeExprKind::Name(name, args) => {
+                return self.resolve_name(*name, args, node.span, subst);
+            }
+            &TypeExprKind::List(t) => TyKind::List(self.resolve(t, subst)?),
+            &TypeExprKind::Array(t, n) => {
+                TyKind::Array(self.resolve(t, subst)?, self.array_size(n, subst)?)
+            }
+            &TypeExprKind::Set(t) => TyKind::Set(self.resolve(t, subst)?),
+            &TypeExprKind::Map(k, v) => {
+                TyKind::Map(self.resolve(k, subst)?, self.resolve(v, subst)?)
+            }
+            TypeExprKind::Tuple(items) => {
+                let items =
+                    items.iter().map(|&t| self.resolve(t, subst)).collect::<Lower<Vec<_>>>()?;
+                match items[..] {
+                    [one] => return Ok(one),
+                    _ => TyKind::Tuple(self.tys.list(&items)),
+                }
+            }
+            TypeExprKind::Fn(params, result) => {
+                let params =
+                    params.iter().map(|&t| self.resolve(t, subst)).collect::<Lower<Vec<_>>>()?;
+                let result = match *result {
+                    Some(t) => self.resolve(t, subst)?,
+                    None => ty::UNIT,
+                };
+                TyKind::Fn(self.tys.list(&params), result)
+            }
+            &TypeExprKind::Option(t) => TyKind::Option(self.resolve(t, subst)?),
+        };
+        Ok(self.tys.intern(kind))
+    }
+
+    fn resolve_name(
+        &mut self,
+        name: Sym,
+        args: &[TypeArg],
+        span: Span,
+        subst: &Subst,
+    ) -> Lower<Ty> {
+        if let Some(&(_, t)) = subst.iter().find(|(param, _)| *param == name) {
+            return Ok(t);
+        }
+        let program = self.program;
+        if let Some(item) = program.item(name) {
+            return self.resolve_item(name, item, args, span, subst);
+        }
+        let text = program.name(name);
+        let count = match text {
+            "Array" | "Map" | "Result" => 2,
+            "List" | "Set" | "Vec2" | "Vec3" | "Vec4" | "Atomic" | "Option" => 1,
+            _ => 0,
+        };
+        let kind = match text {
+            "int" => TyKind::Int,
+            "float" => TyKind::Float,
+            "bool" => TyKind::Bool,
+            "String" => TyKind::Str,
+            "Array" | "Map" | "Result" | "List" | "Set" | "Vec2" | "Vec3" | "Vec4" | "Atomic"
+            | "Option" => {
+                if args.len() != count {
+                    let message =
+                        format!("`{text}` takes {count} type arguments, not {}", args.len());
+                    let help = match text {
+                        "Array" => "write `Array<f32, 4>`".to_string(),
+                        "Map" | "Result" => format!("write `{text}<int, String>`"),
+                        _ => format!("write `{text}<i32>`"),
+                    };
+                    return Err(self.error(Code::MIR0202, span, message, help));
+                }
+                return self.resolve_builtin(text, args, span, subst);
+            }
+            "i128" | "u128" => {
+                let message = format!("`{text}` is not supported");
+                return Err(self.error(
+                    Code::MIR0103,
+                    span,
+                    message,
+                    "use a type of at most 64 bits",
+                ));
+            }
+            _ => match PrimType::from_name(text).filter(|p| p.is_int() || p.is_float()) {
+                Some(p) if p != PrimType::U1 && p != PrimType::Bf16 => TyKind::Prim(p),
+                _ => {
+                    let message = format!("there is no type `{text}`");
+                    let help = "declare it, or correct its spelling";
+                    return Err(self.error(Code::MIR0201, span, message, help));
+                }
+            },
+        };
+        if !args.is_empty() {
+            let message = format!("`{text}` takes no type arguments");
+            return Err(self.error(Code::MIR0202, span, message, "leave them out"));
+        }
+        Ok(self.tys.intern(kind))
+    }
+
+    fn resolve_builtin(
+        &mut self,
+        text: &str,
+        args: &[TypeArg],
+        span: Span,
+        subst: &Subst,
+    ) -> Lower<Ty> {
+        let first = self.type_arg(args[0], subst)?;
+        let kind = match text {
+            "Array" => {
+                let size = match args[1] {
+                    TypeArg::Value(e) => self.array_size(e, subst)?,
+                    TypeArg::Type(t) => self.size_by_name(t, subst)?,
+                };
+                TyKind::Array(first, size)
+            }
+            "Map" => TyKind::Map(first, self.type_arg(args[1], subst)?),
+            "Result" => TyKind::Result(first, self.type_arg(args[1], subst)?),
+            "List" => TyKind::List(first),
+            "Set" => TyKind::Set(first),
+            "Option" => TyKind::Option(first),
+            "Atomic" => {
+                let fits = matches!(
+                    self.tys.kind(first),
+                    TyKind::Prim(PrimType::I32 | PrimType::U32) | TyKind::Error
+                );
+                if !fits {
+                    let message = format!("there is no `Atomic<{}>`", self.ty_name(first));
+                    let help = "the atomic types are `Atomic<i32>` and `Atomic<u32>`";
+                    return Err(self.error(Code::MIR2101, span, message, help));
+                }
+                TyKind::Atomic(first)
+            }
+            _ => {
+                let lanes = text.as_bytes()[3] - b'0';
+                let fits = match self.tys.kind(first) {
+                    TyKind::Int | TyKind::Float | TyKind::Error | TyKind::Param(_) => true,
+                    TyKind::Prim(p) => {
+                        matches!(p, PrimType::F32 | PrimType::I32 | PrimType::U32 | PrimType::F16)
+                    }
+                    _ => false,
+                };
+                if !fits {
+                    let message =
+                        format!("`{text}` has no components of type `{}`", self.ty_name(first));
+                    let help =
+                        "components are `f32`, `f16`, `i32` or `u32`: devices have no others";
+                    return Err(self.error(Code::MIR2201, span, message, help));
+                }
+                // Components are as wide on the host as on devices.
+                let first = match self.tys.kind(first) {
+                    TyKind::Int => ty::I32,
+                    TyKind::Float => ty::F32,
+                    _ => first,
+                };
+                TyKind::Vector(first, lanes)
+            }
+        };
+        Ok(self.tys.intern(kind))
+    }
+
+    fn resolve_item(
+        &mut self,
+        name: Sym,
+        item: Item,
+        args: &[TypeArg],
+        span: Span,
+        subst: &Subst,
+    ) -> Lower<Ty> {
+        let program = self.program;
+        let text = program.name(name);
+        let generics = match item {
+            Item::Struct(n) => &program.structs[n as usize].generics,
+            Item::Enum(n) => &program.enums[n as usize].generics,
+            Item::Alias(t) => return self.resolve(t, subst),
+            Item::Fn(_) | Item::Trait | Item::Const(_) => {
+                let message = format!("`{text}` is no type");
+                return Err(self.error(Code::MIR0202, span, message, "name a struct or an enum"));
+            }
+        };
+        if generics.len() != args.len() {
+            let message =
+                format!("`{text}` takes {} type arguments, not {}", generics.len(), args.len());
+            return Err(self.error(Code::MIR0202, span, message, "write one for each parameter"));
+        }
+        let args = args.iter().map(|&a| self.type_arg(a, subst)).collect::<Lower<Vec<_>>>()?;
+        let list = self.tys.list(&args);
+        Ok(self.tys.intern(match item {
+            Item::Struct(n) => TyKind::Struct(n, list),
+            Item::Enum(n) => TyKind::Enum(n, list),
+            Item::Fn(_) | Item::Trait | Item::Const(_) | Item::Alias(_) => TyKind::Error,
+        }))
+    }
+
+    fn type_arg(&mut self, arg: TypeArg, subst: &Subst) -> Lower<Ty> {
+        match arg {
+            TypeArg::Type(t) => {
+                // A constant may stand for its number.
+                if let TypeExprKind::Name(name, args) = &self.program.ast[t].kind
+                    && args.is_empty()
+                    && matches!(self.program.item(*name), Some(Item::Const(_)))
+                {
+                    let n = self.size_by_name(t, subst)?;
+                    return Ok(self.tys.intern(TyKind::Number(n)));
+                }
+                self.resolve(t, subst)
+            }
+            TypeArg::Value(e) => {
+                let n = self.array_size(e, subst)?;
+                Ok(self.tys.intern(TyKind::Number(n)))
+            }
+        }
+    }
+
+    fn size_by_name(&mut self, id: TypeExprId, subst: &Subst) -> Lower<u64> {
+        let node = &self.program.ast[id];
+        if let TypeExprKind::Name(name, args) = &node.kind
+            && args.is_empty()
+        {
+            let param = subst.iter().find(|(param, _)| param == name);
+            if let Some(&(_, t)) = param
+                && let TyKind::Number(n) = self.tys.kind(t)
+            {
+                return Ok(n);
+            }
+            if let Some(n) = self.const_int_named(*name) {
+                return self.checked_size(n, node.span);
+            }
+        }
+        Err(self.size_error(node.span))
+    }
+
+    fn size_error(&mut self, span: Span) -> super::Poisoned {
+        let message = "the size of an array is no constant";
+        let help = "write a literal or a `const`, or use a `List`";
+        self.error(Code::MIR0207, span, message, help)
+    }
+
+    fn array_size(&mut self, e: ExprId, subst: &Subst) -> Lower<u64> {
+        let span = self.program.ast[e].span;
+        match self.const_int(e, subst) {
+            Some(n) => self.checked_size(n, span),
+            None => Err(self.size_error(span)),
+        }
+    }
+
+    fn checked_size(&mut self, n: i128, span: Span) -> Lower<u64> {
+        if (0..=MAX_ARRAY).contains(&n) {
+            return Ok(n as u64);
+        }
+        let message = format!("an array cannot have {n} elements");
+        Err(self.error(Code::MIR0207, span, message, "use a size from 0 to 2147483647"))
+    }
+
+    // ----- names and parts -----
+
+    /// The type as the program writes it.
+    pub(super) fn ty_name(&self, t: Ty) -> String {
+        let list = |items: &[Ty]| -> String {
+            let names: Vec<String> = items.iter().map(|&t| self.ty_name(t)).collect();
+            names.join(", ")
+        };
+        let named = |name: Sym, args: &[Ty]| match args {
+            [] => self.program.name(name).to_string(),
+            _ => format!("{}<{}>", self.program.name(name), list(args)),
+        };
+        match self.tys.kind(t) {
+            TyKind::Error => "?".to_string(),
+            TyKind::Unit => "nothing".to_string(),
+            TyKind::Bool => "bool".to_string(),
+            TyKind::Int => "int".to_string(),
+            TyKind::Float => "float".to_string(),
+            TyKind::Prim(p) => p.name().to_string(),
+            TyKind::Str => "String".to_string(),
+            TyKind::Range => "range".to_string(),
+            TyKind::Array(t, n) => format!("Array<{}, {n}>", self.ty_name(t)),
+            TyKind::List(t) => format!("List<{}>", self.ty_name(t)),
+            TyKind::Set(t) => format!("Set<{}>", self.ty_name(t)),
+            TyKind::Map(k, v) => format!("Map<{}, {}>", self.ty_name(k), self.ty_name(v)),
+            TyKind::Tuple(items) => format!("({})", list(self.tys.items(items))),
+            TyKind::Struct(n, args) => {
+                named(self.program.structs[n as usize].name.sym, self.tys.items(args))
+            }
+            TyKind::Enum(n, args) => {
+                named(self.program.enums[n as usize].name.sym, self.tys.items(args))
+            }
+            TyKind::Option(t) => format!("{}?", self.ty_name(t)),
+            TyKind::Result(t, e) => format!("Result<{}, {}>", self.ty_name(t), self.ty_name(e)),
+            TyKind::Fn(params, ret) => {
+                let params = list(self.tys.items(params));
+                match ret {
+                    ty::UNIT => format!("fn({params})"),
+                    _ => format!("fn({params}) {}", self.ty_name(ret)),
+                }
+            }
+            TyKind::Vector(t, n) => format!("Vec{n}<{}>", self.ty_name(t)),
+            TyKind::Atomic(t) => format!("Atomic<{}>", self.ty_name(t)),
+            TyKind::Number(n) => n.to_string(),
+            TyKind::Param(name) => self.program.name(name).to_string(),
+        }
+    }
+
+    pub(super) fn subst_of(&self, generics: &[Ident], args: TyList) -> Subst {
+        let args = self.tys.items(args);
+        generics.iter().map(|g| g.sym).zip(args.iter().copied()).collect()
+    }
+
+    /// Names and types of the fields of a struct.
+    pub(super) fn fields(&mut self, n: u32, args: TyList) -> Vec<(Sym, Ty)> {
+        let program = self.program;
+        let decl = &program.structs[n as usize];
+        let subst = self.subst_of(&decl.generics, args);
+        let mut fields = Vec::with_capacity(decl.fields.len());
+        for &(name, t) in &decl.fields {
+            fields.push((name.sym, self.resolve(t, &subst).unwrap_or(ty::ERROR)));
+        }
+        fields
+    }
+
+    /// The variants of an enum with the types of their fields.
+    pub(super) fn variants(&mut self, n: u32, args: TyList) -> Vec<(Sym, Vec<Ty>)> {
+        let program = self.program;
+        let decl = &program.enums[n as usize];
+        let subst = self.subst_of(&decl.generics, args);
+        let mut variants = Vec::with_capacity(decl.variants.len());
+        for (name, fields) in &decl.variants {
+            let fields =
+                fields.iter().map(|&t| self.resolve(t, &subst).unwrap_or(ty::ERROR)).collect();
+            variants.push((name.sym, fields));
+        }
+        variants
+    }
+
+    // ----- machine types -----
+
+    pub(super) fn intern(&mut self, kind: TypeKind) -> TypeId {
+        self.module.types.intern(kind)
+    }
+
+    /// The machine type of a type.
+    pub(super) fn machine(&mut self, t: Ty, form: Form) -> TypeId {
+        if let Some(&id) = self.machine.get(&(t, form)) {
+            return id;
+        }
+        let id = self.make_machine(t, form);
+        self.machine.insert((t, form), id);
+        id
+    }
+
+    fn make_machine(&mut self, t: Ty, form: Form) -> TypeId {
+        let kind = self.tys.kind(t);
+        if let Some(p) = self.tys.scalar(t, form != Form::Host) {
+            return p.id();
+        }
+        match kind {
+            TyKind::Error | TyKind::Unit | TyKind::Number(_) | TyKind::Param(_) => fixed::UNIT,
+            TyKind::Str => fixed::STR,
+            TyKind::Range => {
+                let int = self.machine(ty::INT, form);
+                self.aggregate("miri.Range", &[int, int], true)
+            }
+            TyKind::Array(t, _) | TyKind::List(t) => {
+                let element = self.machine(t, form);
+                self.intern(TypeKind::Array(element))
+            }
+            TyKind::Set(k) => {
+                let key = self.machine(k, form);
+                self.intern(TypeKind::Map(key, fixed::BOOL))
+            }
+            TyKind::Map(k, v) => {
+                let (key, value) = (self.machine(k, form), self.machine(v, form));
+                self.intern(TypeKind::Map(key, value))
+            }
+            TyKind::Option(t) => {
+                let t = self.machine(t, form);
+                self.intern(TypeKind::Option(t))
+            }
+            TyKind::Result(t, e) => {
+                let (t, e) = (self.machine(t, form), self.machine(e, form));
+                self.intern(TypeKind::Result(t, e))
+            }
+            TyKind::Fn(params, ret) => {
+                let params = self.tys.items(params).to_vec();
+                let params: Vec<TypeId> = params.iter().map(|&p| self.param_machine(p)).collect();
+                let ret = self.machine(ret, Form::Host);
+                let name = format!("miri.sig.{}", self.ty_name(t));
+                let sig = self.module.types.define_sig(name, params, ret);
+                self.intern(TypeKind::Callable(sig))
+            }
+            TyKind::Vector(t, n) => {
+                let p = self.tys.scalar(t, true).unwrap_or(PrimType::F32);
+                match form {
+                    Form::Device => self.intern(TypeKind::Vec(p, n)),
+                    // A 3-vector takes the room of a 4-vector.
+                    Form::Host | Form::Packed => {
+                        let slots = if n == 3 { 4 } else { n };
+                        let name = format!("miri.Vec{n}.{}", p.name());
+                        self.aggregate(&name, &vec![p.id(); slots as usize], true)
+                    }
+                }
+            }
+            TyKind::Atomic(t) => self.machine(t, form),
+            TyKind::Tuple(items) => {
+                let items = self.tys.items(items).to_vec();
+                self.struct_machine(t, &items, form)
+            }
+            TyKind::Struct(n, args) => {
+                let fields: Vec<Ty> = self.fields(n, args).into_iter().map(|f| f.1).collect();
+                self.struct_machine(t, &fields, form)
+            }
+            TyKind::Enum(n, args) => self.enum_machine(t, n, args, form),
+            TyKind::Bool | TyKind::Int | TyKind::Float | TyKind::Prim(_) => fixed::UNIT,
+        }
+    }
+
+    /// A parameter of a host function: what is not copied is looked at.
+    pub(super) fn param_machine(&mut self, t: Ty) -> TypeId {
+        let id = self.machine(t, Form::Host);
+        match self.module.types.is_copy(id) {
+            true => id,
+            false => self.view(id),
+        }
+    }
+
+    /// A view of values of a type.
+    pub(super) fn view(&mut self, id: TypeId) -> TypeId {
+        self.intern(TypeKind::Ref(magpie_types::RefMode::Borrow, id))
+    }
+
+    /// A value struct.
+    fn aggregate(&mut self, name: &str, fields: &[TypeId], value: bool) -> TypeId {
+        let category = if value { Category::Value } else { Category::Heap };
+        let id = self.module.types.declare_struct(name, category);
+        self.set_fields(id, fields);
+        id
+    }
+
+    fn set_fields(&mut self, id: TypeId, fields: &[TypeId]) {
+        let field = |(n, &ty): (usize, &TypeId)| Field { name: format!("f{n}"), ty };
+        let fields = fields.iter().enumerate().map(field).collect();
+        if let TypeKind::Struct(s) = self.module.types.kind(id) {
+            self.module.types.define_struct(s, fields);
+        }
+    }
+
+    /// Members of a struct in kernels: vectors are structs of their components, truth values words.
+    fn struct_machine(&mut self, t: Ty, fields: &[Ty], form: Form) -> TypeId {
+        if form != Form::Host {
+            if let Some(&id) = self.machine.get(&(t, Form::Packed)) {
+                return id;
+            }
+            let members: Vec<TypeId> = fields.iter().map(|&f| self.member_machine(f)).collect();
+            let name = format!("miri.{}.device", self.ty_name(t));
+            let id = self.aggregate(&name, &members, true);
+            self.machine.insert((t, Form::Packed), id);
+            self.machine.insert((t, Form::Device), id);
+            return id;
+        }
+        let name = format!("miri.{}", self.ty_name(t));
+        let is_value = self.is_copied(t);
+        let category = if is_value { Category::Value } else { Category::Heap };
+        let id = self.module.types.declare_struct(name, category);
+        // Fields may lead back here.
+        self.machine.insert((t, Form::Host), id);
+        let members: Vec<TypeId> = fields.iter().map(|&f| self.machine(f, Form::Host)).collect();
+        self.set_fields(id, &members);
+        id
+    }
+
+    /// A member of a struct as devices have it.
+    pub(super) fn member_machine(&mut self, t: Ty) -> TypeId {
+        match self.tys.kind(t) {
+            TyKind::Bool => fixed::U32,
+            _ => self.machine(t, Form::Packed),
+        }
+    }
+
+    fn enum_machine(&mut self, t: Ty, n: u32, args: TyList, form: Form) -> TypeId {
+        let variants = self.variants(n, args);
+        let is_value = variants.iter().all(|v| v.1.is_empty());
+        if form != Form::Host {
+            return match is_value {
+                true => self.machine(t, Form::Host),
+                false => fixed::UNIT,
+            };
+        }
+        let category = if is_value { Category::Value } else { Category::Heap };
+        let name = format!("miri.{}", self.ty_name(t));
+        let id = self.module.types.declare_enum(name, category);
+        self.machine.insert((t, Form::Host), id);
+        let mut defs = Vec::with_capacity(variants.len());
+        for (name, fields) in variants {
+            let name = self.program.name(name).to_string();
+            let mut members = Vec::with_capacity(fields.len());
+            for (n, f) in fields.into_iter().enumerate() {
+                let ty = self.machine(f, Form::Host);
+                members.push(Field { name: format!("f{n}"), ty });
+            }
+            defs.push(Variant { name, fields: members });
+        }
+        if let TypeKind::Enum(e) = self.module.types.kind(id) {
+            self.module.types.define_enum(e, defs);
+        }
+        id
+    }
+
+    /// Whether values of a type are copied rather than counted.
+    pub(super) fn is_copied(&mut self, t: Ty) -> bool {
+        // A type that contains itself is counted.
+        if self.open.contains(&t) {
+            return false;
+        }
+        self.open.push(t);
+        let copied = match self.tys.kind(t) {
+            TyKind::Str
+            | TyKind::Array(..)
+            | TyKind::List(_)
+            | TyKind::Set(_)
+            | TyKind::Map(..)
+            | TyKind::Fn(..) => false,
+            TyKind::Option(t) => self.is_copied(t),
+            TyKind::Result(t, e) => self.is_copied(t) && self.is_copied(e),
+            TyKind::Tuple(items) => {
+                let items = self.tys.items(items).to_vec();
+                items.iter().all(|&t| self.is_copied(t))
+            }
+            TyKind::Struct(n, args) => {
+                let fields = self.fields(n, args);
+                fields.iter().all(|f| self.is_copied(f.1))
+            }
+            TyKind::Enum(n, args) => {
+                let variants = self.variants(n, args);
+                variants.iter().all(|v| v.1.is_empty())
+            }
+            _ => true,
+        };
+        self.open.pop();
+        copied
+    }
+
+    // ----- devices -----
+
+    /// Whether values of a type may be elements of a device buffer.
+    pub(super) fn is_element(&mut self, t: Ty) -> bool {
+        if self.open.len() > 64 {
+            return false;
+        }
+        self.open.push(t);
+        let fits = match self.tys.kind(t) {
+            TyKind::Bool
+            | TyKind::Int
+            | TyKind::Float
+            | TyKind::Prim(_)
+            | TyKind::Vector(..)
+            | TyKind::Error => true,
+            TyKind::Atomic(_) => true,
+            TyKind::Tuple(items) => {
+                let items = self.tys.items(items).to_vec();
+                items.iter().all(|&t| self.is_element(t))
+            }
+            TyKind::Struct(n, args) => {
+                self.is_declared_accelerable(n) && {
+                    let fields = self.fields(n, args);
+                    fields.iter().all(|f| self.is_element(f.1))
+                }
+            }
+            _ => false,
+        };
+        self.open.pop();
+        fits
+    }
+
+    pub(super) fn is_declared_accelerable(&self, n: u32) -> bool {
+        let decl = &self.program.structs[n as usize];
+        decl.implements.iter().any(|name| self.program.name(name.sym) == "Accelerable")
+    }
+
+    /// Whether a type may be bound with `gpu`.
+    pub(super) fn is_accelerable(&mut self, t: Ty) -> bool {
+        match self.tys.kind(t) {
+            TyKind::Array(t, _) | TyKind::List(t) => self.is_element(t),
+            TyKind::Struct(n, args) if self.is_declared_accelerable(n) => {
+                let fields = self.fields(n, args);
+                fields.iter().all(|f| match self.tys.kind(f.1) {
+                    TyKind::Array(t, _) | TyKind::List(t) => self.is_element(t),
+                    _ => self.is_element(f.1),
+                })
+            }
+            TyKind::Atomic(_) => false,
+            _ => self.is_element(t),
+        }
+    }
+
+    /// Reports structs that say that they are accelerable and are not, and unknown traits.
+    pub(super) fn check_structs(&mut self) {
+        let program = self.program;
+        for decl in &program.structs {
+            for name in &decl.implements {
+                let text = program.name(name.sym);
+                let known = matches!(program.item(name.sym), Some(Item::Trait));
+                if !known && !matches!(text, "Accelerable" | "Equatable" | "Addable") {
+                    let message = format!("there is no trait `{text}`");
+                    self.error(Code::MIR0201, name.span, message, "declare it, or leave it out");
+                }
+            }
+            if !decl.generics.is_empty() {
+                continue;
+            }
+            let accelerable =
+                decl.implements.iter().any(|name| program.name(name.sym) == "Accelerable");
+            for &(name, t) in &decl.fields {
+                let Ok(t) = self.resolve(t, &Subst::new()) else { continue };
+                let fits = match self.tys.kind(t) {
+                    TyKind::Array(t, _) | TyKind::List(t) => self.is_element(t),
+                    _ => self.is_element(t),
+                };
+                if accelerable && !fits {
+                    let (own, field) = (program.name(decl.name.sym), program.name(name.sym));
+                    let message = format!(
+                        "`{own}` cannot be `Accelerable`: its field `{field}` is a `{}`, which is not",
+                        self.ty_name(t)
+                    );
+                    let help = "use fields of accelerable types, or leave the trait out";
+                    self.error(Code::MIR1601, decl.head, message, help);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! [`Resident`]: the elements of a device-resident binding, which lie on the host until a kernel
+//! first needs them and on the device from then on.
+
+use super::buffer::{Buffer, Element};
+use super::context::Context;
+use super::device::MemoryHint;
+use super::error::GpuResult;
+use super::telemetry::{Cost, count};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The elements of a binding.
+pub(crate) struct Resident<A> {
+    pub(crate) element: Element,
+    pub(crate) len: u64,
+    /// Whether its first upload counts as one.
+    counted: bool,
+    state: Mutex<State<A>>,
+}
+
+/// Where the elements are. `A` is a host array.
+pub(crate) enum State<A> {
+    /// On the host; `None` for zeros.
+    Host(Option<A>),
+    Device(Buffer),
+}
+
+impl<A: AsRef<[u8]>> Resident<A> {
+    /// `len` elements that are those of `array`, or zeros.
+    pub(crate) fn new(element: Element, len: u64, array: Option<A>) -> Resident<A> {
+        Resident { element, len, counted: true, state: Mutex::new(State::Host(array)) }
+    }
+
+    /// `len` zeros that belong to an operation of the runtime itself.
+    pub(crate) fn uncounted(element: Element, len: u64) -> Resident<A> {
+        Resident { element, len, counted: false, state: Mutex::new(State::Host(None)) }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State<A>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The buffer on the device, made when there is none yet.
+    pub(crate) fn buffer(&self, device: &Arc<Context>) -> GpuResult<Buffer> {
+        let mut state = self.state();
+        let array = match &*state {
+            State::Device(buffer) => return Ok(buffer.clone()),
+            State::Host(array) => array,
+        };
+        let buffer = match array {
+            Some(array) => Buffer::from_bytes(device, self.element, array.as_ref(), 0)?,
+            None => Buffer::new(device, self.element, self.len, 0, MemoryHint::Auto)?,
+        };
+        if self.len > 0 && self.counted {
+            count(Cost::Upload);
+        }
+        *state = State::Device(buffer.clone());
+        Ok(buffer)
+    }
+
+    /// Replaces the elements by those of `array`, of which there are as many.
+    pub(crate) fn assign(&self, array: A) -> GpuResult<()> {
+        count(Cost::Upload);
+        let mut state = self.state();
+        match &*state {
+            State::Device(buffer) => return buffer.write(0, array.as_ref()),
+            State::Host(_) => {}
+        }
+        *state = State::Host(Some(array));
+        Ok(())
+    }
+}
+
+impl<A> Drop for Resident<A> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if matches!(state, State::Device(_)) {
+            count(Cost::Release);
+        }
+    }
+}
