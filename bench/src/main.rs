@@ -57,8 +57,12 @@ fn main() -> ExitCode {
         .copied()
         .flatten()
         .filter(|benchmark| match &args.filter {
-            Some(text) => benchmark.name.contains(text),
-            None => args.list || !benchmark.name.starts_with(cuda::PREFIX),
+            _ if args.list => true,
+            Some(text) if text.starts_with(cuda::PREFIX) => benchmark.name.contains(text),
+            filter => {
+                let is_meant = filter.as_ref().is_none_or(|text| benchmark.name.contains(text));
+                is_meant && !benchmark.name.starts_with(cuda::PREFIX)
+            }
         })
         .collect();
     if args.list {
