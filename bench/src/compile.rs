@@ -126,11 +126,13 @@ impl Magpie {
         let folder =
             format!("magpie-bench-{}-{ops}-{}", std::process::id(), name.replace(' ', "-"));
         let folder = std::env::temp_dir().join(folder);
-        let codegen = if name == PTX_DIRECT { "direct" } else { "auto" };
-        let write = |file: &str, text: String| std::fs::write(folder.join(file), text);
+        let write = |file: &str, text: &str| std::fs::write(folder.join(file), text);
         let written = std::fs::create_dir_all(&folder)
-            .and_then(|()| write("main.mp", magpie_source(ops)))
-            .and_then(|()| write("Magpie.toml", format!("[gpu.ptx]\ncodegen = \"{codegen}\"\n")));
+            .and_then(|()| write("main.mp", &magpie_source(ops)))
+            .and_then(|()| match name {
+                PTX_DIRECT => write("Magpie.toml", "[gpu.ptx]\ncodegen = \"direct\"\n"),
+                _ => Ok(()),
+            });
         written.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         Magpie { name, backend, folder, bytes: 0 }
     }

@@ -117,15 +117,21 @@ impl Compiler {
         features: DeviceFeatures,
         target: &str,
     ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let make = || {
+            kernels.with_optimized(id, |module, pipeline| {
+                let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
+                emitter.emit_bodies(&robust, unchecked.as_ref(), &module.types)
+            })
+        };
+        if self.cache.folder().is_none() {
+            return make();
+        }
         let name = kernels.name(id);
         let key = Key::new(&kernels.canonical_text(id), C::BACKEND, features, target);
         if let Some(blob) = self.cache.get(key, name) {
             return Ok(blob);
         }
-        let blob = kernels.with_optimized(id, |module, pipeline| {
-            let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
-            emitter.emit_bodies(&robust, unchecked.as_ref(), &module.types)
-        })?;
+        let blob = make()?;
         self.cache.put(key, name, &blob);
         Ok(blob)
     }
