@@ -1,5 +1,6 @@
 //! Source file → MPIR: the extension chooses the front end.
 
+use crate::miri::MiriChecks;
 use crate::modules::Packages;
 use crate::project::{Project, display_name};
 use crate::session::{Session, Stop};
@@ -27,6 +28,8 @@ pub(crate) struct Program {
     pub entry: FileId,
     /// What the language forbids in kernels.
     pub rules: RuleSet,
+    /// What is left to check of a Miri program.
+    pub miri: Option<MiriChecks>,
 }
 
 /// MPIR text is no language: it may hold what any language may, and only what no kernel can do is
@@ -59,8 +62,7 @@ impl Language {
             Some("nupp") => later(session, "Nupp (`.nupp`)"),
             _ => {
                 let message = format!("`{}` is no source file", path.display());
-                let help =
-                    "the extension chooses the language: `.mp` for Magpie, `.mi` for Miri, `.mpir` for MPIR text";
+                let help = "the extension chooses the language: `.mp` for Magpie, `.mi` for Miri, `.mpir` for MPIR text";
                 Err(session.refuse(Code::MPL0006, message, help))
             }
         }
@@ -142,21 +144,24 @@ fn compile_magpie(
     session.report_all(output.diagnostics);
     session.stop_on_errors()?;
     let magpie_lang::Output { module, main, kernels, tests, .. } = output;
-    Ok(Program { module, main, kernels, tests, entry, rules: RuleSet::MAGPIE })
+    Ok(Program { module, main, kernels, tests, entry, rules: RuleSet::MAGPIE, miri: None })
 }
 
 // ----- Miri -----
 
 fn compile_miri(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
     let library = session.sources.add(magpie_miri::LIBRARY_NAME, magpie_miri::LIBRARY);
-    let output = session.sources.file(entry).map(|file| {
-        magpie_miri::compile(entry, &file.name, &file.text, library)
-    });
+    let output = session
+        .sources
+        .file(entry)
+        .map(|file| magpie_miri::compile(entry, &file.name, &file.text, library));
     let output = output.unwrap_or_default();
     session.report_all(output.diagnostics);
     session.stop_on_errors()?;
-    let magpie_miri::Output { module, main, kernels, .. } = output;
-    Ok(Program { module, main, kernels, tests: Vec::new(), entry, rules: MPIR_RULES })
+    let magpie_miri::Output { module, main, kernels, unlaunched, doubtful_writes, .. } = output;
+    let miri = Some(MiriChecks { unlaunched, doubtful_writes });
+    let tests = Vec::new();
+    Ok(Program { module, main, kernels, tests, entry, rules: MPIR_RULES, miri })
 }
 
 // ----- MPIR text -----
@@ -189,7 +194,7 @@ fn read_mpir(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
     if let Some(main) = main {
         check_main(session, module.func(main))?;
     }
-    Ok(Program { module, main, kernels, tests, entry, rules: MPIR_RULES })
+    Ok(Program { module, main, kernels, tests, entry, rules: MPIR_RULES, miri: None })
 }
 
 /// The name of a function without its module.

@@ -44,16 +44,23 @@ impl Kernels {
         session: &mut Session,
         program: &Program,
     ) -> Result<Option<Kernels>, Stop> {
-        if program.kernels.is_empty() {
+        let checks_others = program.miri.as_ref().is_some_and(|m| !m.unlaunched.is_empty());
+        if program.kernels.is_empty() && !checks_others {
             return Ok(None);
         }
         let mut module = program.module.clone();
         session.time("kernels", |session| {
             check_rules(session, program)?;
             close(session, &mut module)?;
-            session.report_all(check_closed_kernels(&module, &program.kernels));
+            session.report_all(match &program.miri {
+                Some(checks) => checks.findings(&module, &program.kernels),
+                None => check_closed_kernels(&module, &program.kernels),
+            });
             session.stop_on_errors()
         })?;
+        if program.kernels.is_empty() {
+            return Ok(None);
+        }
         let ids = program.kernels.clone();
         let by_hash = ids.iter().map(|&id| (module.func(id).sid.hash(), id)).collect();
         let sources = session.sources.clone();

@@ -21,6 +21,7 @@ mod host;
 mod host_runtime;
 mod kernels;
 mod manifest;
+mod miri;
 mod modules;
 mod new_project;
 mod options;

@@ -239,7 +239,6 @@ pub(crate) struct Pattern {
 
 #[derive(Debug)]
 pub(crate) enum PatternKind {
-    Error,
     Wildcard,
     /// A literal, possibly negated.
     Literal(ExprId),
@@ -261,7 +260,6 @@ pub(crate) struct TypeExpr {
 
 #[derive(Debug)]
 pub(crate) enum TypeExprKind {
-    Error,
     Name(Sym, Vec<TypeArg>),
     List(TypeExprId),
     Array(TypeExprId, ExprId),

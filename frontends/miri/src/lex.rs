@@ -443,7 +443,7 @@ impl Lexer<'_> {
                 self.at += c.len_utf8();
                 // A run of such characters is one mistake.
                 let message = format!("`{}` is no character of the language", c.escape_default());
-                if !self.diagnostics.last().is_some_and(|d| d.primary.end as usize == start) {
+                if self.diagnostics.last().is_none_or(|d| d.primary.end as usize != start) {
                     self.error(start, self.at, message, "remove it, or put it into a string");
                 } else if let Some(last) = self.diagnostics.last_mut() {
                     last.primary.end = self.at as u32;

@@ -37,6 +37,12 @@ pub struct Output {
     pub main: Option<FnId>,
     /// Every kernel that is launched.
     pub kernels: Vec<FnId>,
+    /// Kernels that nothing launches: they are checked like others, and not emitted.
+    pub unlaunched: Vec<FnId>,
+    /// Writes of kernels that the syntactic rule does not accept: errors, unless an analysis of the
+    /// kernel proves that no other invocation writes the same element. Each stands at the place of
+    /// its store.
+    pub doubtful_writes: Vec<Diagnostic>,
     /// Errors and warnings, sorted.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -64,6 +70,9 @@ pub fn compile(file: FileId, name: &str, text: &str, library: FileId) -> Output 
         output.module = lowered.module;
         output.main = lowered.main;
         output.kernels = lowered.kernels;
+        output.unlaunched = lowered.unlaunched;
+        output.doubtful_writes = lowered.doubtful_writes;
+        sort_diagnostics(&mut output.doubtful_writes);
     }
     sort_diagnostics(&mut diagnostics);
     output.diagnostics = diagnostics;

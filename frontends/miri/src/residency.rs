@@ -124,10 +124,10 @@ impl Search<'_, '_> {
             let Node::Expr(e) = node else { return };
             match &program.ast[e].kind {
                 ExprKind::Call(callee, args) => match program.ast[*callee].kind {
-                    ExprKind::Member(base, method) if self.is_param(base) => {
-                        if program.name(method.sym) == "length" {
-                            safe.push(base);
-                        }
+                    ExprKind::Member(base, method)
+                        if self.is_param(base) && program.name(method.sym) == "length" =>
+                    {
+                        safe.push(base);
                     }
                     ExprKind::Member(base, method) if program.name(method.sym) == "launch" => {
                         if let ExprKind::Call(_, args) = &program.ast[base].kind {

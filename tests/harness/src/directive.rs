@@ -38,7 +38,8 @@ pub(crate) fn parse(text: &str) -> Result<Directives, String> {
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
-        if line == AFTER || !(line.is_empty() || line.starts_with(';')) {
+        let is_comment = line.starts_with(';') || line.starts_with("//");
+        if line == AFTER || !(line.is_empty() || is_comment) {
             break;
         }
         if let Some((key, value)) = key_value(line) {
@@ -63,9 +64,9 @@ pub(crate) fn parse(text: &str) -> Result<Directives, String> {
     Ok(directives)
 }
 
-/// `; key: value`, where the key is one lower-case word.
+/// `; key: value` or `// key: value`, where the key is one lower-case word.
 fn key_value(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.trim_start_matches(';').trim_start().split_once(':')?;
+    let (key, value) = line.trim_start_matches([';', '/']).trim_start().split_once(':')?;
     let is_key = !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase());
     is_key.then_some((key, value.trim()))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::case::Case;
 
 /// Extensions of source files; each must be a test or belong to one.
-const SOURCES: &[&str] = &["mp", "mpir"];
+const SOURCES: &[&str] = &["mp", "mi", "mpir"];
 /// Extensions of files that hold expectations; each must belong to a source.
 const EXPECTATIONS: &[&str] = &["expected", "error", "snapshot"];
 /// The list of files that wait: `NAME: REASON`, with `#` before comments.

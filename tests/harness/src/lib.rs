@@ -12,7 +12,7 @@
 //! | `; test: emit TARGET` | is emitted as text | `check:` `next:` `not:` patterns, or `NAME.TARGET.snapshot` |
 //! | `; test: support` | nothing: another test uses the file | |
 //!
-//! A file without `test:` is a `run` when `NAME.expected` stands beside it and a `check` when
+//! Where comments begin with `//`, so do these. A file without `test:` is a `run` when `NAME.expected` stands beside it and a `check` when
 //! `NAME.error` does. Further comments: `; wait: REASON` (ignored, with the reason), `; devices: cpu
 //! vulkan`, `; args: one two`. `waiting.txt` in the root folder makes files wait that carry no
 //! comments of their own (`NAME: REASON`). `MAGPIE_UPDATE=1` rewrites the expectations of `pass` and

@@ -8,7 +8,7 @@ use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::abi::RtFn;
-use magpie_types::{PrimType, TypeKind, fixed};
+use magpie_types::{PrimType, fixed};
 
 impl Body<'_, '_, '_> {
     pub(super) fn unary(
@@ -605,11 +605,6 @@ impl Body<'_, '_, '_> {
         self.b.br(head);
         self.b.seal(head);
         self.enter(exit);
-    }
-
-    /// Whether a machine type is an array.
-    pub(super) fn is_array_type(&self, id: magpie_types::TypeId) -> bool {
-        matches!(self.cx.module.types.kind(id), TypeKind::Array(_))
     }
 }
 

@@ -635,7 +635,7 @@ impl Body<'_, '_, '_> {
                 let [e] = self.plain_args(name, args, span)?;
                 if let Some(id) = self.resident_of(e) {
                     let at = self.expr_span(e);
-                    return Err(self.to_host(self.locals[id as usize].name, at));
+                    return Err(self.refuse_on_host(self.locals[id as usize].name, at));
                 }
                 let val = self.expr(e, Some(ty::STR))?;
                 if val.ty != ty::STR {
@@ -814,10 +814,8 @@ impl super::Cx<'_> {
             }
         };
         match (self.tys.kind(pattern), self.tys.kind(found)) {
-            (TyKind::Param(name), _) => {
-                if !subst.iter().any(|s| s.0 == name) {
-                    subst.push((name, found));
-                }
+            (TyKind::Param(name), _) if !subst.iter().any(|s| s.0 == name) => {
+                subst.push((name, found));
             }
             (TyKind::List(p), TyKind::List(f) | TyKind::Array(f, _))
             | (TyKind::Array(p, _), TyKind::Array(f, _))

@@ -90,12 +90,12 @@ impl Cx<'_> {
             return None;
         }
         let program = self.program;
-        Some(match &program.ast[e].kind {
-            &ExprKind::Int(n) => Int(n as i128),
-            &ExprKind::Float(text) => Float(program.name(text).parse().ok()?),
-            &ExprKind::Bool(b) => Bool(b),
-            &ExprKind::Str(s) => Str(s),
-            &ExprKind::Name(name) => {
+        Some(match program.ast[e].kind {
+            ExprKind::Int(n) => Int(n as i128),
+            ExprKind::Float(text) => Float(program.name(text).parse().ok()?),
+            ExprKind::Bool(b) => Bool(b),
+            ExprKind::Str(s) => Str(s),
+            ExprKind::Name(name) => {
                 if let Some(&(_, t)) = subst.iter().find(|(param, _)| *param == name)
                     && let TyKind::Number(n) = self.tys.kind(t)
                 {
@@ -103,7 +103,7 @@ impl Cx<'_> {
                 }
                 self.constant(name)?.value
             }
-            &ExprKind::Unary(op, e) => match (op, self.const_value(e, subst, depth + 1)?) {
+            ExprKind::Unary(op, e) => match (op, self.const_value(e, subst, depth + 1)?) {
                 (UnaryOp::Neg, Int(n)) => Int(-n),
                 (UnaryOp::Neg, Float(x)) => Float(-x),
                 (UnaryOp::Plus, v @ (Int(_) | Float(_))) => v,
@@ -111,7 +111,7 @@ impl Cx<'_> {
                 (UnaryOp::BitNot, Int(n)) => Int(!n),
                 _ => return None,
             },
-            &ExprKind::Binary(op, a, b) => {
+            ExprKind::Binary(op, a, b) => {
                 let a = self.const_value(a, subst, depth + 1)?;
                 let b = self.const_value(b, subst, depth + 1)?;
                 return binary(op, a, b);

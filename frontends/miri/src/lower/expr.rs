@@ -573,7 +573,7 @@ impl Body<'_, '_, '_> {
         let id = self.machine(t);
         let parts: Vec<Value> = vals
             .iter()
-            .map(|&val| if self.device { self.to_member(val) } else { self.own(val) })
+            .map(|&val| if self.device { self.as_member(val) } else { self.own(val) })
             .collect();
         let op = match self.cx.module.types.is_aggregate(id) {
             true => Op::StructNew,

@@ -17,6 +17,9 @@ use magpie_types::{PrimType, Sid, SidKind, TypeId, TypeKind, fixed};
 /// Workgroups in one dimension at most, on every device.
 const MAX_GROUPS: u64 = 65535;
 
+/// `Unsupported` of `gpu.ErrorKind`.
+const UNSUPPORTED: i32 = 7;
+
 /// One dimension of a launch, as host values.
 #[derive(Clone, Copy)]
 struct Axis {
@@ -77,14 +80,14 @@ impl Body<'_, '_, '_> {
                     help,
                 ));
             };
-            let (a, b) = self.range_ends(start, end, inclusive).map_err(|poisoned| {
-                let already = self.cx.diagnostics.iter().any(|d| d.is_error());
-                debug_assert!(already);
-                poisoned
-            })?;
+            let (a, b) = self.range_ends(start, end, inclusive)?;
             ends.push((a, b));
         }
         let captures = self.free_locals(forall);
+        // Where it would run is not known.
+        if captures.iter().any(|&(id, _, _)| self.locals[id as usize].ty == ty::ERROR) {
+            return Err(Poisoned);
+        }
         let is_resident =
             |body: &Self, id: u32| matches!(body.locals[id as usize].kind, LocalKind::Resident(_));
         let has_resident = captures.iter().any(|&(id, _, _)| is_resident(self, id));
@@ -383,6 +386,9 @@ impl Body<'_, '_, '_> {
         let mut operands = vec![device];
         operands.extend(sizes);
         operands.extend(args);
+        if let Some(&offset) = self.cx.shuffles.get(&kernel) {
+            self.check_warp(device, offset, place);
+        }
         let result = self.cx.intern(TypeKind::Result(fixed::GPU_FENCE, fixed::GPU_ERROR));
         let launched = self.b.value(Op::GpuLaunchAsync, result, &operands, imm_pair(kernel.0, 0));
         let refused = super::clone::enum_is(self, launched, 1);
@@ -390,6 +396,33 @@ impl Body<'_, '_, '_> {
         self.b.cbr(refused, stop, go_on);
         self.enter(stop);
         let err = self.b.value(Op::EnumPayload, fixed::GPU_ERROR, &[launched], imm_pair(1, 0));
+        self.rt(RtFn::GpuStop, fixed::UNIT, &[err, place]);
+        self.b.unreachable();
+        self.enter(go_on);
+    }
+
+    /// A device whose warps are too small for a shuffle of the kernel is refused.
+    fn check_warp(&mut self, device: Value, offset: u32, place: Value) {
+        let warp = self.rt_value(RtFn::GpuDeviceWarpSize, fixed::U32, &[device]);
+        let needed = self.b.func().const_u32(offset);
+        let small = self.b.compare(Op::IcmpUle, warp, needed);
+        let (stop, go_on) = (self.new_block(), self.new_block());
+        self.b.cbr(small, stop, go_on);
+        self.enter(stop);
+        let kind = self.i32(UNSUPPORTED);
+        let text = |body: &mut Self, text: &str| {
+            let id = body.cx.module.intern_str(text);
+            let ty = body.cx.intern(TypeKind::RawPtr(fixed::U8));
+            body.b.func().constant(ty, magpie_mpir::Const::Str(id))
+        };
+        let backend = text(self, "");
+        let message = format!(
+            "the kernel exchanges values over {offset} lanes, but the warps of this device are smaller"
+        );
+        let message = text(self, &message);
+        let code = self.i32(0);
+        let err =
+            self.rt_value(RtFn::GpuErrorNew, fixed::GPU_ERROR, &[kind, backend, message, code]);
         self.rt(RtFn::GpuStop, fixed::UNIT, &[err, place]);
         self.b.unreachable();
         self.enter(go_on);
@@ -414,7 +447,7 @@ impl Body<'_, '_, '_> {
             .filter(|c| !cx.is_atomic_array(c.local_ty(&locals, captures)))
             .map(|c| c.name)
             .collect();
-        writes::check(cx.program, &forall.body, &buffers, &mut cx.diagnostics);
+        writes::check(cx.program, &forall.body, &buffers, &mut cx.doubtful_writes);
         let line = cx.line(forall.head);
         let number = cx.kernels.len();
         let name = format!("miri.@forall_line{line}_{number}");
@@ -509,7 +542,7 @@ impl Body<'_, '_, '_> {
         body.enter(exit);
         body.b.ret(None);
         body.b.finish();
-        self.cx.finish_fn(fn_id, f);
+        self.cx.finish_kernel(fn_id, f);
         Ok(fn_id)
     }
 
@@ -523,10 +556,6 @@ impl Body<'_, '_, '_> {
         params: &[Value],
     ) {
         let t = self.norm(local.ty);
-        let len = match self.cx.tys.kind(t) {
-            TyKind::Array(_, n) => Some(n),
-            _ => None,
-        };
         let is_struct = parts.iter().any(|p| p.1.is_some());
         let mut buffers = Vec::new();
         for (&(element, field), &param) in parts.iter().zip(params) {
@@ -538,7 +567,7 @@ impl Body<'_, '_, '_> {
                 _ => self.cx.tys.element(t).is_none(),
             };
             let element = self.norm(element);
-            buffers.push(Buffer { param, element, len, single, field });
+            buffers.push(Buffer { param, element, single, field });
         }
         let kind = match (is_struct, buffers.first()) {
             (false, Some(&buffer)) => LocalKind::Buffer(buffer),
@@ -582,6 +611,15 @@ impl Cx<'_> {
             spans: magpie_mpir::KernelSpans { head, ..magpie_mpir::KernelSpans::default() },
         });
         f
+    }
+
+    /// Gives a kernel its body.
+    pub(super) fn finish_kernel(&mut self, id: FnId, f: MpirFn) {
+        let offset = std::mem::take(&mut self.shuffle_offset);
+        if offset > 0 {
+            self.shuffles.insert(id, offset);
+        }
+        self.finish_fn(id, f);
     }
 
     /// Whether a scalar travels as a kernel parameter.

@@ -40,7 +40,7 @@ impl Body<'_, '_, '_> {
     fn append(&mut self, builder: Value, e: ExprId) -> Lower<()> {
         let span = self.expr_span(e);
         if let Some(id) = self.resident_of(e) {
-            return Err(self.to_host(self.locals[id as usize].name, span));
+            return Err(self.refuse_on_host(self.locals[id as usize].name, span));
         }
         let val = self.expr(e, None)?;
         self.at(span);

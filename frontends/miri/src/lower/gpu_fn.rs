@@ -41,7 +41,8 @@ impl Cx<'_> {
     pub(super) fn gpu_function(&mut self, id: FnDeclId) {
         if self.check_gpu_head(id).is_ok() && !self.blocks.contains_key(&id) {
             let name = format!("{}.unused", self.kernel_name(id));
-            self.build_gpu_fn(id, [1, 1, 1], &name);
+            let kernel = self.build_gpu_fn(id, [1, 1, 1], &name);
+            self.unlaunched.push(kernel);
         }
     }
 
@@ -130,7 +131,7 @@ impl Cx<'_> {
             let values = ids.into_iter().map(|id| f.add_param(text, id, param.name.span)).collect();
             params.push((t, values));
         }
-        writes::check(program, &decl.body, &checked, &mut self.diagnostics);
+        writes::check(program, &decl.body, &checked, &mut self.doubtful_writes);
         let mut body = Body::new(self, Builder::new(&mut f), true, Vec::new());
         body.at(decl.head);
         body.kernel = Some(Kernel { named: true, frame: false });
@@ -163,7 +164,7 @@ impl Cx<'_> {
             body.b.ret(None);
         }
         body.b.finish();
-        self.finish_fn(fn_id, f);
+        self.finish_kernel(fn_id, f);
         fn_id
     }
 }

@@ -3,7 +3,7 @@
 use super::body::{Body, Returns, Val};
 use super::locals::{Local, LocalKind, Part};
 use super::types::Subst;
-use super::{Cx, Form, Lower, Poisoned};
+use super::{Cx, Form, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, fixed as ty};
 use magpie_diag::{Code, Span};
@@ -326,10 +326,5 @@ impl Body<'_, '_, '_> {
             moved: None,
             loop_depth: 0,
         });
-    }
-
-    /// Unused in a poisoned call.
-    pub(super) fn poisoned_call(&self) -> Lower<Val> {
-        Err(Poisoned)
     }
 }

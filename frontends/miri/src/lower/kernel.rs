@@ -165,6 +165,7 @@ impl Body<'_, '_, '_> {
             ));
         }
         let id = self.machine(val.ty);
+        self.cx.shuffle_offset = self.cx.shuffle_offset.max(n as u32);
         let n = self.b.func().const_u32(n as u32);
         self.at(span);
         let v = self.b.value(Op::GpuSubgroupShuffleDown, id, &[val.v, n], 0);
@@ -188,29 +189,21 @@ impl Body<'_, '_, '_> {
             let message = format!("a shared array cannot be a `{}`", self.cx.ty_name(t));
             return Err(self.error(Code::MIR1907, span, message, "use numbers or vectors"));
         }
-        let e = self.machine(element);
+        let e = self.cx.element_machine(element);
         let id = self.cx.intern(TypeKind::SharedArray(e, n as u32));
         let memory = self.b.value(Op::GpuShared, id, &[], 0);
-        self.declare_memory(name, t, memory, element, n, true);
+        self.declare_memory(name, t, memory, element, true);
         Ok(())
     }
 
-    fn declare_memory(
-        &mut self,
-        name: Ident,
-        t: Ty,
-        memory: Value,
-        element: Ty,
-        len: u64,
-        shared: bool,
-    ) {
+    fn declare_memory(&mut self, name: Ident, t: Ty, memory: Value, element: Ty, mutable: bool) {
         let element = self.norm(element);
         self.add_local(Local {
             name: name.sym,
             ty: t,
-            mutable: true,
+            mutable,
             span: name.span,
-            kind: LocalKind::Memory { memory, element, len, shared },
+            kind: LocalKind::Memory { memory, element },
             moved: None,
             loop_depth: self.loops.len() as u32,
         });
@@ -260,7 +253,7 @@ impl Body<'_, '_, '_> {
                 "use numbers, and at least one element",
             ));
         }
-        let e = self.machine(element);
+        let e = self.cx.element_machine(element);
         let id = self.cx.intern(TypeKind::LocalArray(e, n as u32));
         let memory = self.b.value(Op::GpuLocal, id, &[], 0);
         for (i, &item) in items.iter().enumerate() {
@@ -269,10 +262,9 @@ impl Body<'_, '_, '_> {
                 None => self.expr_as(item, element)?,
             };
             let i = self.i32(i as i32);
-            self.b.effect(Op::GpuBufferStore, &[memory, i, val.v], 0);
+            self.buffer_store(memory, element, i, val);
         }
-        self.declare_memory(binder.name, t, memory, element, n, false);
-        let _ = mutable;
+        self.declare_memory(binder.name, t, memory, element, mutable);
         Ok(true)
     }
 
@@ -289,7 +281,7 @@ impl Body<'_, '_, '_> {
                     LocalKind::Buffer(Buffer { param, element, single: false, .. }) => {
                         Some(Target { memory: *param, element: *element, local })
                     }
-                    LocalKind::Memory { memory, element, .. } => {
+                    LocalKind::Memory { memory, element } => {
                         Some(Target { memory: *memory, element: *element, local })
                     }
                     _ => None,
@@ -310,14 +302,31 @@ impl Body<'_, '_, '_> {
     }
 
     pub(super) fn buffer_load(&mut self, memory: Value, element: Ty, index: Value) -> Val {
-        let id = self.machine(element);
+        let id = self.cx.element_machine(element);
         let v = self.b.value(Op::GpuBufferLoad, id, &[memory, index], 0);
-        let t = match self.cx.tys.kind(element) {
-            TyKind::Atomic(t) => t,
-            _ => element,
-        };
-        let t = self.norm(t);
-        self.val(t, v)
+        match self.cx.tys.kind(element) {
+            TyKind::Atomic(t) => self.val(t, v),
+            TyKind::Vector(..) => self.member_value(v, element),
+            _ => {
+                let t = self.norm(element);
+                self.val(t, v)
+            }
+        }
+    }
+
+    /// Stores a whole element.
+    fn buffer_store(&mut self, memory: Value, element: Ty, index: Value, new: Val) {
+        match self.cx.tys.kind(element) {
+            TyKind::Atomic(t) => {
+                let id = self.machine(t);
+                self.b.value(Op::GpuAtomicExchange, id, &[memory, index, new.v], 0);
+            }
+            TyKind::Vector(..) => {
+                let v = self.as_member(new);
+                self.b.effect(Op::GpuBufferStore, &[memory, index, v], 0);
+            }
+            _ => self.b.effect(Op::GpuBufferStore, &[memory, index, new.v], 0),
+        }
     }
 
     pub(super) fn device_index(
@@ -399,20 +408,12 @@ impl Body<'_, '_, '_> {
     /// Stores a value to an element, or to a part of it without touching the rest.
     fn store(&mut self, target: Target, index: Value, element: Ty, steps: &[Step], new: Val) {
         if steps.is_empty() {
-            self.b.effect(Op::GpuBufferStore, &[target.memory, index, new.v], 0);
+            self.buffer_store(target.memory, target.element, index, new);
             return;
         }
-        let whole = self.machine(element);
-        let Some(first) = self.leaf_of(whole, steps) else {
-            // A component of a vector element.
-            let old = self.buffer_load(target.memory, target.element, index);
-            if let [Step::Field { n, .. }] = *steps {
-                let v = self.b.value(Op::VecInsert, whole, &[old.v, new.v], n.into());
-                self.b.effect(Op::GpuBufferStore, &[target.memory, index, v], 0);
-            }
-            return;
-        };
-        let member = self.to_member(new);
+        let whole = self.cx.element_machine(element);
+        let first = self.leaf_of(whole, steps).unwrap_or_default();
+        let member = self.as_member(new);
         let leaves = self.leaf_values(member);
         for (n, leaf) in leaves.into_iter().enumerate() {
             let args = [target.memory, index, leaf];
@@ -506,7 +507,7 @@ impl Body<'_, '_, '_> {
                 };
                 let new = self.expr_as(value, element)?;
                 self.at(span);
-                self.b.effect(Op::GpuBufferStore, &[target.memory, i, new.v], 0);
+                self.buffer_store(target.memory, target.element, i, new);
                 Ok(Some(self.unit()))
             }
             _ => {

@@ -56,7 +56,7 @@ impl Body<'_, '_, '_> {
         for (name, at) in names_in(&program.ast, &decl.body) {
             let Some(local) = self.lookup(name).filter(|_| !own(name)) else { continue };
             if let LocalKind::Resident(_) = self.locals[local as usize].kind {
-                return Err(self.to_host(name, at));
+                return Err(self.refuse_on_host(name, at));
             }
             let val = self.local_value(local, at)?;
             captured.push((name, at, val));
@@ -147,7 +147,7 @@ impl Body<'_, '_, '_> {
     pub(super) fn host_arg(&mut self, e: ExprId, t: Ty) -> Lower<magpie_mpir::Value> {
         if let Some(id) = self.resident_of(e) {
             let span = self.expr_span(e);
-            return Err(self.to_host(self.locals[id as usize].name, span));
+            return Err(self.refuse_on_host(self.locals[id as usize].name, span));
         }
         let val = self.expr_as(e, t)?;
         Ok(self.look_at(val))

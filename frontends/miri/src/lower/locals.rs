@@ -33,7 +33,7 @@ pub(super) enum LocalKind {
     /// A resident value of several buffers (a struct of collections), in a kernel.
     Buffers(Vec<Buffer>),
     /// An array of the workgroup or of the invocation, in a kernel.
-    Memory { memory: Value, element: Ty, len: u64, shared: bool },
+    Memory { memory: Value, element: Ty },
 }
 
 /// One buffer of a device-resident binding.
@@ -52,8 +52,6 @@ pub(super) struct Part {
 pub(super) struct Buffer {
     pub(super) param: Value,
     pub(super) element: Ty,
-    /// The length, where the type has it.
-    pub(super) len: Option<u64>,
     /// Whether it stands for one value, not for an array.
     pub(super) single: bool,
     pub(super) field: Option<u32>,

@@ -70,6 +70,8 @@ pub(crate) struct Lowered {
     pub(crate) module: Module,
     pub(crate) main: Option<FnId>,
     pub(crate) kernels: Vec<FnId>,
+    pub(crate) unlaunched: Vec<FnId>,
+    pub(crate) doubtful_writes: Vec<Diagnostic>,
 }
 
 /// Names places of the program in messages at run time.
@@ -98,8 +100,10 @@ pub(crate) struct Cx<'p> {
     tys: Types,
     module: Module,
     diagnostics: Vec<Diagnostic>,
+    doubtful_writes: Vec<Diagnostic>,
     instances: Instances,
     kernels: Vec<FnId>,
+    unlaunched: Vec<FnId>,
     machine: FxHashMap<(Ty, Form), TypeId>,
     /// Structs whose machine types are being made.
     open: Vec<Ty>,
@@ -111,6 +115,10 @@ pub(crate) struct Cx<'p> {
     blocks: FxHashMap<FnDeclId, ([u32; 3], Span)>,
     lambdas: u32,
     script: bool,
+    /// The largest offset of a `shuffle_down` in the kernel being lowered.
+    shuffle_offset: u32,
+    /// By kernel, where it is not 0.
+    shuffles: FxHashMap<FnId, u32>,
 }
 
 /// Functions that lowering writes itself.
@@ -142,8 +150,10 @@ pub(crate) fn lower(
         tys: Types::new(),
         module: Module::new(),
         diagnostics: std::mem::take(diagnostics),
+        doubtful_writes: Vec::new(),
         instances: Instances::default(),
         kernels: Vec::new(),
+        unlaunched: Vec::new(),
         machine: FxHashMap::default(),
         open: Vec::new(),
         helpers: FxHashMap::default(),
@@ -152,10 +162,18 @@ pub(crate) fn lower(
         blocks: FxHashMap::default(),
         lambdas: 0,
         script: false,
+        shuffle_offset: 0,
+        shuffles: FxHashMap::default(),
     };
     let main = cx.run();
     *diagnostics = cx.diagnostics;
-    Lowered { module: cx.module, main, kernels: cx.kernels }
+    Lowered {
+        module: cx.module,
+        main,
+        kernels: cx.kernels,
+        unlaunched: cx.unlaunched,
+        doubtful_writes: cx.doubtful_writes,
+    }
 }
 
 impl<'p> Cx<'p> {

@@ -27,8 +27,16 @@ impl Cx<'_> {
 
     /// The machine type of a buffer of elements of a type.
     pub(super) fn buffer_type(&mut self, element: Ty) -> TypeId {
-        let e = self.machine(element, Form::Device);
+        let e = self.element_machine(element);
         self.intern(TypeKind::Buffer(e))
+    }
+
+    /// The machine type of elements in memory of kernels: vectors are structs there.
+    pub(super) fn element_machine(&mut self, element: Ty) -> TypeId {
+        match self.tys.kind(element) {
+            TyKind::Vector(..) => self.machine(element, Form::Packed),
+            _ => self.machine(element, Form::Device),
+        }
     }
 
     /// The element type that a device-resident binding has: floats are `f32`.
@@ -183,7 +191,7 @@ impl Body<'_, '_, '_> {
     fn report_range(&mut self, v: Value, index: Option<Value>) {
         use magpie_types::abi::RtFn;
         let builder = self.rt_value(RtFn::SbNew, fixed::STR_BUILDER, &[]);
-        let mut text = |body: &mut Self, s: &str| {
+        let text = |body: &mut Self, s: &str| {
             let s = body.text(s);
             body.rt(RtFn::SbAppendStr, fixed::UNIT, &[builder, s.v]);
         };

@@ -147,7 +147,6 @@ impl Body<'_, '_, '_> {
         let program = self.cx.program;
         let pattern = &program.ast[id];
         match &pattern.kind {
-            PatternKind::Error => Err(Poisoned),
             PatternKind::Wildcard => Ok(()),
             &PatternKind::Literal(e) => {
                 let literal = self.expr_as(e, val.ty)?;
@@ -288,7 +287,7 @@ impl Body<'_, '_, '_> {
         let program = self.cx.program;
         let mut take = |name: &str| missing.retain(|m| m != &format!("`{name}`"));
         match &program.ast[id].kind {
-            PatternKind::Wildcard | PatternKind::Error => missing.clear(),
+            PatternKind::Wildcard => missing.clear(),
             &PatternKind::Name(name) => match self.is_variant_name(name, t) {
                 true => take(program.name(name)),
                 false if self.cx.constant(name).is_none() => missing.clear(),
@@ -316,7 +315,7 @@ impl Body<'_, '_, '_> {
 
     fn is_irrefutable(&self, id: PatternId) -> bool {
         match &self.cx.program.ast[id].kind {
-            PatternKind::Wildcard | PatternKind::Error => true,
+            PatternKind::Wildcard => true,
             PatternKind::Name(name) => !matches!(self.cx.program.item(*name), Some(Item::Const(_))),
             PatternKind::Tuple(parts) => parts.iter().all(|&p| self.is_irrefutable(p)),
             PatternKind::Literal(_) | PatternKind::Variant { .. } => false,

@@ -281,11 +281,11 @@ impl Body<'_, '_, '_> {
         }
         let member = self.cx.member_machine(t);
         let v = self.b.value(Op::StructGet, member, &[val.v], n.into());
-        self.from_member(v, t)
+        self.member_value(v, t)
     }
 
     /// A member of a struct as a value of kernels.
-    pub(super) fn from_member(&mut self, v: Value, t: Ty) -> Val {
+    pub(super) fn member_value(&mut self, v: Value, t: Ty) -> Val {
         match self.cx.tys.kind(t) {
             TyKind::Bool => {
                 let zero = self.b.func().zero(fixed::U32);
@@ -306,7 +306,7 @@ impl Body<'_, '_, '_> {
     }
 
     /// A value of kernels as a member of a struct.
-    pub(super) fn to_member(&mut self, val: Val) -> Value {
+    pub(super) fn as_member(&mut self, val: Val) -> Value {
         match self.cx.tys.kind(val.ty) {
             TyKind::Bool => self.b.cast(val.v, fixed::U32),
             TyKind::Vector(c, n) => {
@@ -334,8 +334,7 @@ impl Body<'_, '_, '_> {
         };
         let root = self.b.read(path.root);
         let mut put = |body: &mut Self, container: Value| Ok(body.put(container, last, value));
-        let container_ty = before.last().map_or(path.root_ty, |step| step.ty());
-        let new = self.change(root, path.root_ty, before, container_ty, &mut put);
+        let new = self.change(root, path.root_ty, before, &mut put);
         if let Ok(new) = new {
             self.b.write(path.root, new);
         }
@@ -348,7 +347,7 @@ impl Body<'_, '_, '_> {
         edit: &mut dyn FnMut(&mut Self, Value) -> Lower<Value>,
     ) -> Lower<()> {
         let root = self.b.read(path.root);
-        let new = self.change(root, path.root_ty, &path.steps, path.ty, edit)?;
+        let new = self.change(root, path.root_ty, &path.steps, edit)?;
         self.b.write(path.root, new);
         Ok(())
     }
@@ -359,7 +358,6 @@ impl Body<'_, '_, '_> {
         whole: Value,
         whole_ty: Ty,
         steps: &[Step],
-        part_ty: Ty,
         edit: &mut dyn FnMut(&mut Self, Value) -> Lower<Value>,
     ) -> Lower<Value> {
         let Some((&step, rest)) = steps.split_first() else { return edit(self, whole) };
@@ -367,7 +365,7 @@ impl Body<'_, '_, '_> {
         if self.is_copy(t) {
             let val = Val { ty: whole_ty, v: whole, owned: false };
             let old = self.read_step(val, step);
-            let new = self.change(old.v, t, rest, part_ty, edit)?;
+            let new = self.change(old.v, t, rest, edit)?;
             return Ok(self.put(whole, step, new));
         }
         // Taken out: a null stands in its place meanwhile.
@@ -378,7 +376,7 @@ impl Body<'_, '_, '_> {
         let id = self.machine(t);
         let null = self.b.func().zero(id);
         let whole = self.put_into(whole, step, null);
-        let new = self.change(old, t, rest, part_ty, edit)?;
+        let new = self.change(old, t, rest, edit)?;
         Ok(self.put_into(whole, step, new))
     }
 
@@ -429,7 +427,7 @@ impl Body<'_, '_, '_> {
         }
         let members = self.cx.module.types.members(id).unwrap_or_default();
         let value = match self.device {
-            true => self.to_member(Val { ty: t, v: value, owned: true }),
+            true => self.as_member(Val { ty: t, v: value, owned: true }),
             false => value,
         };
         let parts: Vec<Value> = (0..members.len())

@@ -63,7 +63,7 @@ impl Body<'_, '_, '_> {
         Poisoned
     }
 
-    pub(super) fn to_host(&mut self, name: Sym, span: Span) -> Poisoned {
+    pub(super) fn refuse_on_host(&mut self, name: Sym, span: Span) -> Poisoned {
         let text = self.cx.program.name(name).to_string();
         let message = format!("`{text}` is device-resident and is given to host code");
         let help = self.bulk_copy(name);

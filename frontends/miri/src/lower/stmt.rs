@@ -586,7 +586,7 @@ impl Body<'_, '_, '_> {
             (Some(e), Some(t)) => {
                 if let Some(id) = self.resident_of(e) {
                     let span = self.expr_span(e);
-                    return Err(self.to_host(self.locals[id as usize].name, span));
+                    return Err(self.refuse_on_host(self.locals[id as usize].name, span));
                 }
                 let val = self.expr_as(e, t)?;
                 let v = self.own(val);

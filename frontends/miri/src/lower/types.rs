@@ -19,7 +19,6 @@ impl Cx<'_> {
         let program = self.program;
         let node = &program.ast[id];
         let kind = match &node.kind {
-            TypeExprKind::Error => return Err(super::Poisoned),
             TypeExprKind::Name(name, args) => {
                 return self.resolve_name(*name, args, node.span, subst);
             }
@@ -406,12 +405,14 @@ impl Cx<'_> {
                 let sig = self.module.types.define_sig(name, params, ret);
                 self.intern(TypeKind::Callable(sig))
             }
-            TyKind::Vector(t, n) => {
-                let p = self.tys.scalar(t, true).unwrap_or(PrimType::F32);
+            TyKind::Vector(component, n) => {
+                let t_whole = t;
+                let p = self.tys.scalar(component, true).unwrap_or(PrimType::F32);
                 match form {
                     Form::Device => self.intern(TypeKind::Vec(p, n)),
                     // A 3-vector takes the room of a 4-vector.
-                    Form::Host | Form::Packed => {
+                    Form::Packed => self.machine(t_whole, Form::Host),
+                    Form::Host => {
                         let slots = if n == 3 { 4 } else { n };
                         let name = format!("miri.Vec{n}.{}", p.name());
                         self.aggregate(&name, &vec![p.id(); slots as usize], true)

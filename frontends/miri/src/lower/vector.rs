@@ -92,7 +92,7 @@ impl Body<'_, '_, '_> {
         // Native operations where there are some.
         if self.device && is_arithmetic && self.cx.tys.is_float(c) {
             let id = self.machine(t);
-            let mut wide = |body: &mut Self, val: Val, is_vector: bool| match is_vector {
+            let wide = |body: &mut Self, val: Val, is_vector: bool| match is_vector {
                 true => val.v,
                 false => body.b.value(Op::VecSplat, id, &[val.v], 0),
             };

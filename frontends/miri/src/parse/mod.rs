@@ -202,7 +202,10 @@ impl Parser<'_> {
     /// Skips the rest of the line.
     fn skip_line(&mut self) {
         self.brackets = 0;
-        self.line_begun = true;
+        // The first token of a line that was not begun is the end of no line.
+        if !self.line_begun {
+            self.bump();
+        }
         while !matches!(self.peek(), Tok::Newline | Tok::Eof) {
             self.bump();
         }
