@@ -178,7 +178,11 @@ fn broken_structure() {
         (KERNEL, "call fn=@kernel %b, %u, %p\n ret", "can only be launched"),
         (KERNEL, "%1: i32 = arr.get %i, %i\n ret", "`arr.get` stands only in host code"),
         (HOST, "%1: u32 = gpu.global_id dim=0\n ret", "stands only in device code"),
-        (HOST, "%1: rawptr<u8> = stack.slot size=8 align=8\n ret", "stands only in lowered host code"),
+        (
+            HOST,
+            "%1: rawptr<u8> = stack.slot size=8 align=8\n ret",
+            "stands only in lowered host code",
+        ),
         (LOW, "%1: i32 = arr.len %s\n ret", "stands only in host code that is not lowered"),
         (KERNEL, "%1: f32 = vec.extract lane=3 %v\n ret", "`lane=3`, but there are 3"),
         (KERNEL, "%1: f32 = f.add [unchecked] %f, %f\n ret", "accesses of device memory"),

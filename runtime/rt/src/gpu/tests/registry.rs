@@ -2,8 +2,8 @@
 
 use super::support::{EMPTY, SCALE, bytes, cpu_blob, cpu_runtime, line, only, word, words};
 use crate::gpu::{
-    DeviceProperties,
-    BlobProvider, Buffer, DriverKind, Element, ErrorKind, GpuConfig, GpuError, GpuResult, Runtime,
+    BlobProvider, Buffer, DeviceProperties, DriverKind, Element, ErrorKind, GpuConfig, GpuError,
+    GpuResult, Runtime,
 };
 use magpie_types::fixed;
 use magpie_types::kernel::{

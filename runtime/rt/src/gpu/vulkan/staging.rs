@@ -3,9 +3,9 @@
 use super::core::Core;
 use super::error::error;
 use super::memory::{Block, Pools};
-use crate::gpu::ring::Ring;
 use crate::gpu::device::MemoryHint;
 use crate::gpu::error::{ErrorKind, GpuResult};
+use crate::gpu::ring::Ring;
 use ash::vk;
 use std::ptr::NonNull;
 
