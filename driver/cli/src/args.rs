@@ -148,6 +148,11 @@ pub(crate) enum Command {
         /// The entry module
         file: Option<PathBuf>,
     },
+    /// Print a Miri program with what each line costs
+    Cost {
+        /// The program
+        file: Option<PathBuf>,
+    },
     /// List the devices that can run kernels
     Devices,
     /// Say what a diagnostic code means
@@ -197,6 +202,7 @@ impl Command {
             Command::Test { .. } | Command::RunTest { .. } => "test",
             Command::Fmt { .. } => "fmt",
             Command::Lint { .. } => "lint",
+            Command::Cost { .. } => "cost",
             Command::Devices => "devices",
             Command::Explain { .. } => "explain",
             Command::Doctor => "doctor",
@@ -212,7 +218,8 @@ impl Command {
             | Command::Check { file }
             | Command::Run { file, .. }
             | Command::Test { file, .. }
-            | Command::Lint { file } => file.as_ref(),
+            | Command::Lint { file }
+            | Command::Cost { file } => file.as_ref(),
             Command::Parse { file }
             | Command::RunTest { file, .. }
             | Command::Mpir { command: MpirCommand::Verify { file } } => Some(file),

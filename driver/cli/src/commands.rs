@@ -55,6 +55,8 @@ pub(crate) fn execute(line: CommandLine) -> u8 {
         Command::Fmt { files, check, fix_meta } => {
             format(&mut session, output, &files, check, fix_meta)
         }
+        Command::Cost { .. } => magpie_driver::cost(&mut session)
+            .map(|costs| Done::Answer(costs.text(), ("costs", costs.json()))),
         Command::Devices => {
             let list = magpie_driver::devices(&mut session);
             Ok(Done::Answer(list.table(), ("devices", list.json())))

@@ -158,8 +158,9 @@ fn compile_miri(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
     let output = output.unwrap_or_default();
     session.report_all(output.diagnostics);
     session.stop_on_errors()?;
-    let magpie_miri::Output { module, main, kernels, unlaunched, doubtful_writes, .. } = output;
-    let miri = Some(MiriChecks { unlaunched, doubtful_writes });
+    let magpie_miri::Output { module, main, kernels, unlaunched, doubtful_writes, costs, .. } =
+        output;
+    let miri = Some(MiriChecks { unlaunched, doubtful_writes, costs });
     let tests = Vec::new();
     Ok(Program { module, main, kernels, tests, entry, rules: MPIR_RULES, miri })
 }

@@ -11,6 +11,7 @@
 
 mod cache;
 mod check;
+mod cost;
 mod device_config;
 mod devices;
 mod doctor;
@@ -36,6 +37,7 @@ mod targets;
 mod test_runner;
 
 pub use check::{check, parse, verify_mpir};
+pub use cost::{CostList, cost};
 pub use devices::{DeviceList, devices};
 pub use doctor::{Checkup, doctor};
 pub use emit::build;

@@ -14,6 +14,8 @@ pub(crate) struct MiriChecks {
     pub(crate) unlaunched: Vec<FnId>,
     /// Writes that are refused unless they are proved to be unique.
     pub(crate) doubtful_writes: Vec<Diagnostic>,
+    /// What its lines cost.
+    pub(crate) costs: Vec<magpie_miri::Cost>,
 }
 
 impl MiriChecks {

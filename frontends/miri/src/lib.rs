@@ -9,6 +9,7 @@
 //! The law: any text gives diagnostics, never a panic; what is not supported is refused.
 
 mod ast;
+mod cost;
 mod lex;
 mod lower;
 mod parse;
@@ -18,6 +19,7 @@ mod ty;
 mod walk;
 mod writes;
 
+pub use cost::{Cost, CostClass};
 use magpie_diag::{Diagnostic, FileId, sort_diagnostics};
 use magpie_mpir::{FnId, Module};
 
@@ -43,6 +45,8 @@ pub struct Output {
     /// kernel proves that no other invocation writes the same element. Each stands at the place of
     /// its store.
     pub doubtful_writes: Vec<Diagnostic>,
+    /// What lines cost besides host work, in the order of the program.
+    pub costs: Vec<Cost>,
     /// Errors and warnings, sorted.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -70,6 +74,7 @@ pub fn compile(file: FileId, name: &str, text: &str, library: FileId) -> Output 
         output.module = lowered.module;
         output.main = lowered.main;
         output.kernels = lowered.kernels;
+        output.costs = lowered.costs;
         output.unlaunched = lowered.unlaunched;
         output.doubtful_writes = lowered.doubtful_writes;
         sort_diagnostics(&mut output.doubtful_writes);

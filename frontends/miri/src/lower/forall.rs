@@ -5,6 +5,7 @@ use super::kernel::Kernel;
 use super::locals::{Buffer, Local, LocalKind};
 use super::{Cx, Lower, Poisoned};
 use crate::ast::*;
+use crate::cost::CostClass;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use crate::walk::{Node, names_in, walk_block};
 use crate::writes;
@@ -381,6 +382,7 @@ impl Body<'_, '_, '_> {
     /// Queues a launch; one that is refused ends the program.
     pub(super) fn dispatch(&mut self, kernel: FnId, sizes: &[Value], args: &[Value], span: Span) {
         self.at(span);
+        self.cx.cost(CostClass::Launch, span, None);
         let place = self.place(span);
         let device = self.rt_value(RtFn::GpuDeviceOrStop, fixed::GPU_DEVICE, &[place]);
         let mut operands = vec![device];

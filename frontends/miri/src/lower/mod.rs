@@ -37,8 +37,9 @@ mod types;
 mod vector;
 
 use crate::ast::*;
+use crate::cost::{Cost, CostClass};
 use crate::program::Program;
-use crate::ty::{Ty, Types};
+use crate::ty::{Ty, TyKind, Types};
 use instances::Instances;
 use magpie_diag::{Code, Diagnostic, Span};
 use magpie_mpir::{FnId, Module, MpirFn};
@@ -72,6 +73,7 @@ pub(crate) struct Lowered {
     pub(crate) kernels: Vec<FnId>,
     pub(crate) unlaunched: Vec<FnId>,
     pub(crate) doubtful_writes: Vec<Diagnostic>,
+    pub(crate) costs: Vec<Cost>,
 }
 
 /// Names places of the program in messages at run time.
@@ -101,6 +103,7 @@ pub(crate) struct Cx<'p> {
     module: Module,
     diagnostics: Vec<Diagnostic>,
     doubtful_writes: Vec<Diagnostic>,
+    costs: Vec<Cost>,
     instances: Instances,
     kernels: Vec<FnId>,
     unlaunched: Vec<FnId>,
@@ -151,6 +154,7 @@ pub(crate) fn lower(
         module: Module::new(),
         diagnostics: std::mem::take(diagnostics),
         doubtful_writes: Vec::new(),
+        costs: Vec::new(),
         instances: Instances::default(),
         kernels: Vec::new(),
         unlaunched: Vec::new(),
@@ -173,6 +177,7 @@ pub(crate) fn lower(
         kernels: cx.kernels,
         unlaunched: cx.unlaunched,
         doubtful_writes: cx.doubtful_writes,
+        costs: cx.costs,
     }
 }
 
@@ -219,6 +224,28 @@ impl<'p> Cx<'p> {
     ) -> Poisoned {
         self.report(Diagnostic::new(code, span, message).with_help(help));
         Poisoned
+    }
+
+    /// Notes what an operation costs; `t` is what travels.
+    fn cost(&mut self, class: CostClass, span: Span, t: Option<Ty>) {
+        let bytes = t.and_then(|t| self.resident_bytes(t));
+        let cost = Cost { span, class, bytes };
+        // A function that is lowered several times has one text.
+        if !self.costs.contains(&cost) && self.costs.len() < MAX_FINDINGS {
+            self.costs.push(cost);
+        }
+    }
+
+    /// Bytes of a resident value on the device, where its type says how many elements it has.
+    fn resident_bytes(&mut self, t: Ty) -> Option<u64> {
+        let (element, count) = match self.tys.kind(t) {
+            TyKind::Array(e, n) => (e, n),
+            TyKind::List(_) => return None,
+            _ if self.is_element(t) => (t, 1),
+            _ => return None,
+        };
+        let id = self.element_machine(element);
+        count.checked_mul(u64::from(self.module.types.stride(id)))
     }
 
     /// `file:line:column` of a place of the program.

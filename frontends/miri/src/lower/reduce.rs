@@ -5,6 +5,7 @@ use super::body::{Body, Val};
 use super::locals::LocalKind;
 use super::{Cx, Form, Helper, Lower, Poisoned};
 use crate::ast::*;
+use crate::cost::CostClass;
 use crate::ty::Ty;
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Builder, FnId, Op, Value};
@@ -86,6 +87,7 @@ impl Body<'_, '_, '_> {
         }
         let Some((id, init, fold, span)) = self.reduction(e)? else { return Ok(None) };
         let (t, handle) = self.reduce(id, init, fold, span)?;
+        self.cx.cost(CostClass::Readback, span, Some(t));
         let packed = self.cx.machine(t, Form::Packed);
         let array_ty = self.cx.intern(TypeKind::Array(packed));
         let (zero, one) = (self.i64(0), self.i64(1));

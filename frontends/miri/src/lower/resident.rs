@@ -5,6 +5,7 @@ use super::body::{Body, Val};
 use super::locals::{Local, LocalKind, Part};
 use super::{Form, Lower, Poisoned};
 use crate::ast::*;
+use crate::cost::CostClass;
 use crate::residency::host_use;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Diagnostic, Fix, Span};
@@ -169,6 +170,7 @@ impl Body<'_, '_, '_> {
             return Ok(());
         }
         let (t, parts) = self.resident_value(init, declared, span)?;
+        self.cx.cost(CostClass::Upload, span, Some(t));
         self.declare_resident(binder.name, t, mutable, &parts);
         Ok(())
     }
@@ -236,6 +238,7 @@ impl Body<'_, '_, '_> {
                     items.iter().enumerate().map(|(n, &e)| self.check_i32_range(n, e)).collect();
                 checks.into_iter().collect()
             }
+            ExprKind::Int(_) | ExprKind::Unary(UnaryOp::Neg, _) => self.check_i32_range(0, init),
             _ => Ok(()),
         }
     }
@@ -388,6 +391,7 @@ impl Body<'_, '_, '_> {
         self.at(span);
         let local = self.locals[id as usize].clone();
         let LocalKind::Resident(parts) = local.kind else { return Err(Poisoned) };
+        self.cx.cost(CostClass::Readback, span, Some(local.ty));
         let t = self.cx.read_back_type(local.ty);
         if let [part] = parts[..]
             && part.field.is_none()
@@ -509,6 +513,8 @@ impl Body<'_, '_, '_> {
                 "slice inside the buffer: `g.slice(a..b)`",
             ));
         }
+        let sliced = known.map(|n| self.cx.tys.intern(TyKind::Array(element, n)));
+        self.cx.cost(CostClass::Readback, span, sliced);
         let handle = self.b.read(part.var);
         let array = self.read_range(handle, a, b, part.element, span);
         let host = self.cx.read_back_type(element);
@@ -581,6 +587,7 @@ impl Body<'_, '_, '_> {
         if !same {
             return Err(self.mismatch(at, val.ty, local.ty));
         }
+        self.cx.cost(CostClass::Upload, span, Some(local.ty));
         for part in parts.clone() {
             let value = match (part.field, self.cx.tys.kind(val.ty)) {
                 (Some(n), TyKind::Struct(s, args)) => {
