@@ -128,6 +128,7 @@ impl Body<'_, '_, '_> {
             }
             (false, false) => {
                 let x = self.expr(a, want)?;
+                let x = self.keep(x, &[b]);
                 let is_none = matches!(self.cx.program.ast[b].kind, ExprKind::None);
                 let y = self.expr(b, if is_none { Some(x.ty) } else { want })?;
                 (x, y)
@@ -316,7 +317,13 @@ impl Body<'_, '_, '_> {
         self.no_alloc(span, "or search a collection")?;
         // The collection says what is looked for.
         let item_first = !self.cx.adapts(a);
-        let early = if item_first { Some(self.expr(a, None)?) } else { None };
+        let early = match item_first {
+            true => {
+                let item = self.expr(a, None)?;
+                Some(self.keep(item, &[b]))
+            }
+            false => None,
+        };
         let whole = self.expr(b, None)?;
         let kind = self.cx.tys.kind(whole.ty);
         let wanted = match kind {

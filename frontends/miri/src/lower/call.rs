@@ -218,7 +218,7 @@ impl Body<'_, '_, '_> {
                             }
                             None => val,
                         };
-                        early[n] = Some(val);
+                        early[n] = Some(self.keep(val, &exprs));
                         val.ty
                     }
                 };
@@ -246,6 +246,7 @@ impl Body<'_, '_, '_> {
         if instance.poisoned {
             return Err(Poisoned);
         }
+        let has_out = decl.params.iter().any(|p| p.out);
         let mut operands: Vec<Value> = Vec::with_capacity(exprs.len());
         let mut outs: Vec<(Variable, Value, Ty)> = Vec::new();
         for (n, (&e, param)) in exprs.iter().zip(&decl.params).enumerate() {
@@ -270,6 +271,14 @@ impl Body<'_, '_, '_> {
                         self.coerce(val, t, at)?
                     }
                     None => self.expr_as(e, t)?,
+                };
+                // A variable that is also given as `out` leaves its value to the cell.
+                let val = match has_out && !val.owned && !self.is_copy(val.ty) {
+                    true => {
+                        let v = self.own(val);
+                        self.val(val.ty, v)
+                    }
+                    false => self.keep(val, &exprs[n + 1..]),
                 };
                 operands.push(self.look_at(val));
             }
@@ -343,9 +352,11 @@ impl Body<'_, '_, '_> {
                 let found =
                     self.match_args(&text, &names, &vec![false; names.len()], args, span)?;
                 let mut vals = Vec::with_capacity(fields.len());
-                for (e, f) in found.into_iter().flatten().zip(fields) {
+                let exprs: Vec<ExprId> = found.into_iter().flatten().collect();
+                for (&e, f) in exprs.iter().zip(fields) {
                     let t = self.norm(f.1);
-                    vals.push(self.expr_as(e, t)?);
+                    let val = self.expr_as(e, t)?;
+                    vals.push(self.keep(val, &exprs));
                 }
                 self.at(span);
                 Ok(self.new_struct(t, &vals))
@@ -425,7 +436,8 @@ impl Body<'_, '_, '_> {
                 false => self.expr_as(e, expected)?,
             };
             self.cx.unify(pattern, val.ty, &mut subst);
-            vals.push(val);
+            let all: Vec<ExprId> = args.iter().map(|a| a.value).collect();
+            vals.push(self.keep(val, &all));
         }
         let mut type_args = Vec::new();
         for g in &decl.generics {
@@ -494,7 +506,8 @@ impl Body<'_, '_, '_> {
                     let pattern = self.cx.resolve(f, &open)?;
                     let val = self.expr(arg.value, None)?;
                     self.cx.unify(pattern, val.ty, &mut subst);
-                    vals.push(val);
+                    let all: Vec<ExprId> = args.iter().map(|a| a.value).collect();
+                    vals.push(self.keep(val, &all));
                 }
                 let mut type_args = Vec::new();
                 for g in &decl.generics {
@@ -511,8 +524,10 @@ impl Body<'_, '_, '_> {
         let t = self.cx.tys.intern(TyKind::Enum(n, list));
         let fields = self.cx.variants(n, list)[at].1.clone();
         if vals.is_empty() {
+            let all: Vec<ExprId> = args.iter().map(|a| a.value).collect();
             for (arg, t) in args.iter().zip(fields) {
-                vals.push(self.expr_as(arg.value, t)?);
+                let val = self.expr_as(arg.value, t)?;
+                vals.push(self.keep(val, &all));
             }
         }
         self.at(span);

@@ -2,7 +2,9 @@
 
 use super::body::{Body, Val};
 use super::{Cx, Form, Helper};
+use crate::ast::{ExprId, ExprKind};
 use crate::ty::{Ty, TyKind};
+use crate::walk::{Node, walk_expr};
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, Op, Value, imm_pair};
 use magpie_types::abi::RtFn;
 use magpie_types::{Sid, SidKind, TypeId, TypeKind};
@@ -14,6 +16,27 @@ impl Body<'_, '_, '_> {
             return val.v;
         }
         self.clone_of(val)
+    }
+
+    /// A value that stays what it is while `later` is evaluated: calls there may change the variable
+    /// that it belongs to.
+    pub(super) fn keep(&mut self, val: Val, later: &[ExprId]) -> Val {
+        if val.owned || self.is_copy(val.ty) || !later.iter().any(|&e| self.has_call(e)) {
+            return val;
+        }
+        let v = self.own(val);
+        self.val(val.ty, v)
+    }
+
+    fn has_call(&self, e: ExprId) -> bool {
+        let ast = &self.cx.program.ast;
+        let mut found = false;
+        walk_expr(ast, e, &mut |node| {
+            if let Node::Expr(e) = node {
+                found |= matches!(ast[e].kind, ExprKind::Call(..));
+            }
+        });
+        found
     }
 
     fn clone_of(&mut self, val: Val) -> Value {

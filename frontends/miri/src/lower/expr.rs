@@ -269,6 +269,7 @@ impl Body<'_, '_, '_> {
             return Err(self.cross_read(self.locals[id as usize].name, span));
         }
         let array = self.expr(base, None)?;
+        let array = self.keep(array, &[index]);
         match self.cx.tys.kind(array.ty) {
             TyKind::Array(t, n) => {
                 self.check_const_index(index, n, span)?;
@@ -477,7 +478,9 @@ impl Body<'_, '_, '_> {
             (Some(TyKind::Map(k, v)), _) => (k, v),
             (Some(TyKind::Set(_)), None) => return self.set(&[], want, span),
             (_, Some(&(k, v))) => {
-                let (key, value) = (self.expr(k, None)?, self.expr(v, None)?);
+                let key = self.expr(k, None)?;
+                let key = self.keep(key, &[v]);
+                let value = self.expr(v, None)?;
                 first = Some((key, value));
                 (key.ty, value.ty)
             }
@@ -491,7 +494,11 @@ impl Body<'_, '_, '_> {
         for &(key, value) in entries {
             let (key, value) = match first.take() {
                 Some(entry) => entry,
-                None => (self.expr_as(key, k)?, self.expr_as(value, v)?),
+                None => {
+                    let (first, second) = (self.expr_as(key, k)?, value);
+                    let first = self.keep(first, &[second]);
+                    (first, self.expr_as(second, v)?)
+                }
             };
             let (key, value) = (self.own(key), self.own(value));
             self.b.effect(Op::MapSet, &[map, key, value], 0);
@@ -560,7 +567,7 @@ impl Body<'_, '_, '_> {
                 Some(&t) => self.expr_as(item, t)?,
                 None => self.expr(item, None)?,
             };
-            vals.push(val);
+            vals.push(self.keep(val, items));
         }
         let tys: Vec<Ty> = vals.iter().map(|v| v.ty).collect();
         let list = self.cx.tys.list(&tys);

@@ -131,8 +131,9 @@ impl Body<'_, '_, '_> {
             return Err(self.error(Code::MIR0211, span, message, "give one for each parameter"));
         }
         let mut operands = vec![callee.v];
-        for (arg, t) in args.iter().zip(params) {
-            operands.push(self.host_arg(arg.value, t)?);
+        let values: Vec<ExprId> = args.iter().map(|arg| arg.value).collect();
+        for (n, t) in params.into_iter().enumerate() {
+            operands.push(self.host_arg(values[n], t, &values[n + 1..])?);
         }
         self.at(span);
         let id = self.machine(ret);
@@ -144,12 +145,18 @@ impl Body<'_, '_, '_> {
     }
 
     /// An argument of a host function: a copy, or a value that is looked at.
-    pub(super) fn host_arg(&mut self, e: ExprId, t: Ty) -> Lower<magpie_mpir::Value> {
+    pub(super) fn host_arg(
+        &mut self,
+        e: ExprId,
+        t: Ty,
+        later: &[ExprId],
+    ) -> Lower<magpie_mpir::Value> {
         if let Some(id) = self.resident_of(e) {
             let span = self.expr_span(e);
             return Err(self.refuse_on_host(self.locals[id as usize].name, span));
         }
         let val = self.expr_as(e, t)?;
+        let val = self.keep(val, later);
         Ok(self.look_at(val))
     }
 }

@@ -34,6 +34,8 @@ impl Body<'_, '_, '_> {
             return Ok(val);
         }
         let val = self.expr(base, None)?;
+        let later: Vec<ExprId> = args.iter().map(|arg| arg.value).collect();
+        let val = self.keep(val, &later);
         let kind = self.cx.tys.kind(val.ty);
         // A field that holds a function.
         if let TyKind::Struct(n, list) = kind {
@@ -128,7 +130,9 @@ impl Body<'_, '_, '_> {
             self.cx.unify(pattern, val.ty, &mut subst);
             let wanted = self.cx.substitute(pattern, &subst);
             let at = self.expr_span(arg.value);
-            vals.push(self.coerce(val, wanted, at)?);
+            let val = self.coerce(val, wanted, at)?;
+            let all: Vec<ExprId> = args.iter().map(|a| a.value).collect();
+            vals.push(self.keep(val, &all));
         }
         if extra == 1 {
             let t = self.cx.tys.element(receiver_ty).unwrap_or(ty::ERROR);
@@ -516,7 +520,10 @@ impl Body<'_, '_, '_> {
             return Err(self.error(Code::MIR0211, span, message, "give one for each parameter"));
         }
         for (arg, &t) in args.iter().zip(&wanted) {
-            operands.push(self.expr_as(arg.value, t)?);
+            let val = self.expr_as(arg.value, t)?;
+            // The operand may be the variable that is changed.
+            let v = self.own(val);
+            operands.push(self.val(t, v));
         }
         let path_ty = path.ty;
         let mut result: Option<Val> = None;

@@ -372,6 +372,7 @@ impl Body<'_, '_, '_> {
             }
             Some(op) => {
                 let old = self.read_path(&path);
+                let old = self.keep(old, &[value]);
                 let wanted = match self.cx.tys.kind(old.ty) {
                     TyKind::Vector(..) => None,
                     _ => Some(old.ty),
