@@ -44,6 +44,9 @@ pub(super) struct Instances {
     next: usize,
 }
 
+/// The number of the counter of launches.
+const LAUNCHES: i32 = 1;
+
 /// Copies of generic functions at most.
 const MAX_INSTANCES: usize = 4096;
 
@@ -239,6 +242,7 @@ impl Cx<'_> {
             }
         }
         if !body.b.is_ended() {
+            body.await_launches();
             body.b.ret(None);
         }
         body.b.finish();
@@ -248,6 +252,31 @@ impl Cx<'_> {
 }
 
 impl Body<'_, '_, '_> {
+    /// Waits for launches that are still queued when the program ends, so that their faults are
+    /// told and no device is left in the middle of its work.
+    fn await_launches(&mut self) {
+        let which = self.i32(LAUNCHES);
+        let count = self.rt_value(RtFn::GpuTelemetry, fixed::I64, &[which]);
+        let zero = self.i64(0);
+        let some = self.b.compare(Op::IcmpSgt, count, zero);
+        let (wait, fault, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.b.cbr(some, wait, done);
+        self.enter(wait);
+        let text = self.cx.intern(TypeKind::RawPtr(fixed::U8));
+        let place = self.b.func().zero(text);
+        let device = self.rt_value(RtFn::GpuDeviceOrStop, fixed::GPU_DEVICE, &[place]);
+        let result = self.cx.intern(TypeKind::Result(fixed::UNIT, fixed::GPU_ERROR));
+        let synced = self.rt_value(RtFn::GpuDeviceSync, result, &[device]);
+        let failed = super::clone::enum_is(self, synced, 1);
+        self.b.cbr(failed, fault, done);
+        self.enter(fault);
+        let imm = magpie_mpir::imm_pair(1, 0);
+        let err = self.b.value(Op::EnumPayload, fixed::GPU_ERROR, &[synced], imm);
+        self.rt(RtFn::GpuStop, fixed::UNIT, &[err, place]);
+        self.b.unreachable();
+        self.enter(done);
+    }
+
     /// The statements of a function, and the return at their end.
     pub(super) fn function_body(&mut self, block: &Block, head: Span) {
         match self.returns.ty {
