@@ -75,7 +75,9 @@ mod tests {
             let s = string::new_str("x");
             let t = mp_rt_handle_unique(mp_rt_handle_clone(s));
             assert_eq!(t, s);
-            [a, c, s, t].map(|o| object::release(o));
+            for o in [a, c, s, t] {
+                object::release(o);
+            }
         }
     }
 }
