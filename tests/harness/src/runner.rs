@@ -106,12 +106,16 @@ pub fn execute(
             let chosen: Vec<Device> = device.map_or_else(|| devices.clone(), |device| vec![device]);
             let mut outcome = Outcome::Passed;
             for device in chosen {
-                outcome = match toolchain.missing(device) {
+                let next = match toolchain.missing(device) {
                     Some(what) if settings.require_devices && !device.is_optional() => {
                         Outcome::Failed(format!("needs {what}, which must be there when CI is set"))
                     }
                     Some(what) => Outcome::Skipped(format!("skipped: needs {what}")),
                     None => run(case, device, args, expected, toolchain).into(),
+                };
+                outcome = match (outcome, next) {
+                    (Outcome::Skipped(reason), Outcome::Passed) => Outcome::Skipped(reason),
+                    (_, next) => next,
                 };
                 if matches!(outcome, Outcome::Failed(_)) {
                     break;

@@ -157,6 +157,10 @@ fn a_missing_device_is_said_and_fails_in_ci() {
     assert_eq!(folder.outcome(&fake, AT_HOME), skipped);
     let in_ci = Settings { require_devices: true, ..AT_HOME };
     assert!(failure(folder.outcome(&fake, in_ci)).starts_with("needs a vulkan device"));
+    // A GPU cannot be installed.
+    let fake = Fake { missing: vec![Device::Cuda] };
+    let skipped = Outcome::Skipped("skipped: needs a cuda device".to_owned());
+    assert_eq!(folder.outcome(&fake, in_ci), skipped);
 }
 
 #[test]
@@ -235,12 +239,21 @@ fn trials_are_named_by_file_and_device_and_problems_fail() {
     let names: Vec<&str> = trials.iter().map(|trial| trial.name()).collect();
     assert_eq!(
         names,
-        ["mute.mp", "device@interp", "device@cpu", "device@vulkan", "host@cpu", "later"]
+        [
+            "mute.mp",
+            "device@interp",
+            "device@cpu",
+            "device@vulkan",
+            "device@webgpu",
+            "device@cuda",
+            "host@cpu",
+            "later"
+        ]
     );
     let log = folder.0.path().join("log").display().to_string();
     let arguments = libtest_mimic::Arguments { logfile: Some(log), ..Default::default() };
     let conclusion = libtest_mimic::run(&arguments, trials);
-    assert_eq!((conclusion.num_passed, conclusion.num_ignored, conclusion.num_failed), (2, 2, 2));
+    assert_eq!((conclusion.num_passed, conclusion.num_ignored, conclusion.num_failed), (4, 2, 2));
     let log = folder.read("log");
     for reason in ["skipped: needs a vulkan device", "waits: x", "says nothing about itself"] {
         assert!(log.contains(reason), "{log}");
