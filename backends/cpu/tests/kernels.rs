@@ -464,3 +464,37 @@ bb4:
         run(text, [3, 1, 1], [16, 1, 1], &[u32s(&input), u32s(&output)], &n.to_le_bytes());
     }
 }
+
+#[test]
+fn vectors_in_buffers_and_parameters() {
+    let text = "
+value struct t.TPart { a: f32, b: vec<f32, 2> }
+gpu fn t.@vectors(%x: gpu.TBuffer<vec<f32, 4>>, %p: gpu.TBuffer<t.TPart>, %o: gpu.TBuffer<vec<f32, 4>>, %k: vec<f32, 4>) workgroup(4, 1, 1) {
+bb0:
+  %i: u32 = gpu.global_id dim=0
+  %v: vec<f32, 4> = gpu.buffer_load [unchecked] %x, %i
+  %v0: f32 = vec.extract lane=0 %v
+  %v1: f32 = vec.extract lane=1 %v
+  %v2: f32 = vec.extract lane=2 %v
+  %v3: f32 = vec.extract lane=3 %v
+  %k3: f32 = vec.extract lane=3 %k
+  %b: vec<f32, 2> = gpu.leaf_load [unchecked] leaf=1 %p, %i
+  %b0: f32 = vec.extract lane=0 %b
+  %b1: f32 = vec.extract lane=1 %b
+  %s: f32 = f.add %v1, %b1
+  %t: f32 = f.mul %v3, %k3
+  %r: vec<f32, 4> = vec.new %s, %v0, %t, %b0
+  gpu.buffer_store [unchecked] %o, %i, %r
+  %c: vec<f32, 2> = vec.new %v2, %v3
+  gpu.leaf_store [unchecked] leaf=1 %p, %i, %c
+  gpu.buffer_store [unchecked] %x, %i, %k
+  ret
+}
+";
+    let floats = |n: usize, from: f32| (0..n).map(|i| from + i as f32).collect::<Vec<f32>>();
+    let scalars: Vec<u8> = [0.5f32, 1.5, 2.5, 3.5].iter().flat_map(|k| k.to_le_bytes()).collect();
+    let stride = 16;
+    let parts = floats(8 * stride / 4, 100.0);
+    let buffers = [f32s(&floats(32, 1.0)), f32s(&parts), f32s(&[0.0; 32])];
+    run(text, [2, 1, 1], [4, 1, 1], &buffers, &scalars);
+}

@@ -56,6 +56,9 @@ impl Emitter<'_, '_, '_> {
     fn param(&mut self, n: u32, prim: PrimType) -> ir::Value {
         match &self.layout.params[n as usize] {
             ParamLayout::Buffer(p) => self.launch.buffers[p.index as usize].data,
+            &ParamLayout::Scalar { offset, ty, .. } if self.vector(ty).is_some() => {
+                self.b.ins().iadd_imm_s(self.launch.scalars, offset as i64)
+            }
             ParamLayout::Scalar { .. } => match self.launch.scalar_args[n as usize] {
                 Some(v) => v,
                 // Aggregates are read leaf by leaf.
@@ -101,11 +104,18 @@ impl Emitter<'_, '_, '_> {
             Op::GpuBufferLen => Some(self.length(i)),
             Op::GpuBufferLoad | Op::GpuLeafLoad => {
                 let address = self.address(f.arg(i, 0), f.arg(i, 1), data.imm_lo());
+                if self.vector(data.ty).is_some() {
+                    return Some(address);
+                }
                 let ty = clif_type(prim_of(self.module, data.ty));
                 Some(self.b.ins().load(ty, ACCESS, address, 0))
             }
             Op::GpuBufferStore | Op::GpuLeafStore => {
                 let address = self.address(f.arg(i, 0), f.arg(i, 1), data.imm_lo());
+                if let Some((p, n)) = self.vector(f.ty(f.arg(i, 2))) {
+                    self.store_vector(address, f.arg(i, 2), p, n);
+                    return None;
+                }
                 let value = self.value(f.arg(i, 2));
                 self.b.ins().store(ACCESS, value, address, 0);
                 None
@@ -149,6 +159,9 @@ impl Emitter<'_, '_, '_> {
                 self.print(i);
                 None
             }
+            // Whoever uses it looks at its components.
+            Op::VecNew => None,
+            Op::VecExtract => Some(self.vector_component(i)),
             op => {
                 let args: Vec<_> = f.args(i).iter().map(|&v| self.value(v)).collect();
                 // `select` has its condition first.
@@ -167,6 +180,10 @@ impl Emitter<'_, '_, '_> {
             return None;
         };
         let leaf = *self.module.types.leaves(ty).get(f.inst(i).imm_lo() as usize)?;
+        if self.vector(leaf.ty).is_some() {
+            let at = (offset + leaf.offset) as i64;
+            return Some(self.b.ins().iadd_imm_s(self.launch.scalars, at));
+        }
         Some(self.load_scalar(offset + leaf.offset, prim_of(self.module, leaf.ty)))
     }
 

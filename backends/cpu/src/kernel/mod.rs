@@ -14,6 +14,7 @@ mod memory;
 mod regions;
 mod row;
 mod vector;
+mod vectors;
 
 use crate::jit::{Code, Executable, JitError};
 use crate::runtime::Runtime;

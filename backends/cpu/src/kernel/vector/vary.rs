@@ -106,7 +106,7 @@ fn runs_in_lanes(op: Op) -> bool {
         | Op::GpuBufferLen
         | Op::GpuShared
         | Op::Phi => true,
-        Op::GpuLocal | Op::GpuPrint => false,
+        Op::GpuLocal | Op::GpuPrint | Op::VecNew | Op::VecExtract => false,
         op => op.info().memory == Memory::None && !op.info().convergent && !op.info().may_trap,
     }
 }
