@@ -6,7 +6,7 @@ use crate::host::{self, HostFn};
 use crate::kernels::Kernels;
 use crate::project::Project;
 use crate::provider::Provider;
-use crate::session::{Session, Stop};
+use crate::session::{Session, Stop, note};
 use crate::targets::{Compiler, Interpreter};
 use magpie_diag::Code;
 use magpie_mpir::FnId;
@@ -159,6 +159,9 @@ impl Runnable {
         magpie_rt::os::set_program_args(args);
         let code = self.main.call();
         magpie_rt::io::flush_stdout();
+        if let Err(fault) = Runtime::global().finish() {
+            note(&format!("a launch that the program did not wait for: {}", fault.message));
+        }
         Runtime::global().save_caches();
         code as u8
     }

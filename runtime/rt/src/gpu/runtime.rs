@@ -328,6 +328,19 @@ impl Runtime {
         launch_on_cpu(&kernel, size, Arguments { buffers, scalars: scalars.to_vec() })
     }
 
+    /// Waits for what is queued on every device that was opened: a driver need not bear that a
+    /// process ends in the middle of it.
+    ///
+    /// # Errors
+    /// The first fault that nobody has been told of.
+    pub fn finish(&self) -> GpuResult<()> {
+        let opened: Vec<Arc<Context>> = match &self.state().discovery {
+            Some(discovery) => discovery.opened().cloned().collect(),
+            None => Vec::new(),
+        };
+        opened.iter().try_for_each(|context| context.synchronize())
+    }
+
     /// Writes what drivers keep on disk. The process's own runtime does it when the process ends.
     pub fn save_caches(&self) {
         // Nobody who holds the lock at the end of the process can be waited for.
