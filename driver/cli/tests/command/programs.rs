@@ -119,7 +119,6 @@ fn files_that_are_no_programs_are_refused() {
         ("folder.mp", 1, "error[MPP0001]: cannot read `folder.mp`: it is a folder"),
         ("program", 2, "error[MPL0006]: `program` is no source file"),
         ("a.txt", 2, "error[MPL0006]: `a.txt` is no source file"),
-        ("a.mi", 1, "error[MPT2050]: Miri (`.mi`) programs are not supported by this build"),
         ("a.nupp", 1, "error[MPT2050]: Nupp (`.nupp`) programs are not supported by this build"),
     ] {
         let text = place.run(&["run", file]).fails(code);
