@@ -186,15 +186,7 @@ impl Msl<'_> {
             | Op::GpuLocal
             | Op::GpuBarrier
             | Op::GpuPrint => Err(text.broken_at(i, "is no expression")),
-            magpie_mpir::trap_ops!()
-            | magpie_mpir::ownership_ops!()
-            | magpie_mpir::object_ops!()
-            | magpie_mpir::launch_ops!()
-            | magpie_mpir::low_host_ops!()
-            | Op::RtCall
-            | Op::CallIndirect
-            | Op::CallableCapture
-            | Op::Panic => Err(text.broken_at(i, "host code in a kernel")),
+            magpie_mpir::host_code_ops!() => Err(text.broken_at(i, "host code in a kernel")),
         }
     }
 

@@ -66,15 +66,7 @@ impl Msl<'_> {
             | Op::GpuBufferLen => Err(text.broken_at(i, "is no statement")),
             // What `available` refuses.
             Op::GpuPrint | Op::Call => Err(text.broken_at(i, "must be refused before emission")),
-            magpie_mpir::trap_ops!()
-            | magpie_mpir::ownership_ops!()
-            | magpie_mpir::object_ops!()
-            | magpie_mpir::launch_ops!()
-            | magpie_mpir::low_host_ops!()
-            | Op::RtCall
-            | Op::CallIndirect
-            | Op::CallableCapture
-            | Op::Panic => Err(text.broken_at(i, "host code in a kernel")),
+            magpie_mpir::host_code_ops!() => Err(text.broken_at(i, "host code in a kernel")),
         }
     }
 }

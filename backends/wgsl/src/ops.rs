@@ -175,15 +175,7 @@ impl Wgsl {
             | Op::GpuPrint
             | Op::Call => Err(text.broken_at(i, "an effect inside an expression")),
 
-            magpie_mpir::trap_ops!()
-            | magpie_mpir::ownership_ops!()
-            | magpie_mpir::object_ops!()
-            | magpie_mpir::launch_ops!()
-            | magpie_mpir::low_host_ops!()
-            | Op::RtCall
-            | Op::CallIndirect
-            | Op::CallableCapture
-            | Op::Panic => Err(text.broken_at(i, "host code in a kernel")),
+            magpie_mpir::host_code_ops!() => Err(text.broken_at(i, "host code in a kernel")),
         }
     }
 
@@ -254,15 +246,7 @@ impl Wgsl {
             | Op::Select
             | Op::Phi => Err(text.broken_at(i, "a value as a statement")),
 
-            magpie_mpir::trap_ops!()
-            | magpie_mpir::ownership_ops!()
-            | magpie_mpir::object_ops!()
-            | magpie_mpir::launch_ops!()
-            | magpie_mpir::low_host_ops!()
-            | Op::RtCall
-            | Op::CallIndirect
-            | Op::CallableCapture
-            | Op::Panic => Err(text.broken_at(i, "host code in a kernel")),
+            magpie_mpir::host_code_ops!() => Err(text.broken_at(i, "host code in a kernel")),
         }
     }
 

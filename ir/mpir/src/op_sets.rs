@@ -217,6 +217,22 @@ macro_rules! access_ops {
     };
 }
 
+/// What never stands in a kernel that is closed and checked.
+#[macro_export]
+macro_rules! host_code_ops {
+    () => {
+        $crate::trap_ops!()
+            | $crate::ownership_ops!()
+            | $crate::object_ops!()
+            | $crate::launch_ops!()
+            | $crate::low_host_ops!()
+            | $crate::Op::RtCall
+            | $crate::Op::CallIndirect
+            | $crate::Op::CallableCapture
+            | $crate::Op::Panic
+    };
+}
+
 /// Views and counts of host objects.
 #[macro_export]
 macro_rules! ownership_ops {

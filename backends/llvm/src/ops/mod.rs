@@ -172,15 +172,7 @@ impl Emitter<'_> {
             | Op::Call => Err(self.broken_at(i, "must be lowered before emission")),
 
             // Host code.
-            magpie_mpir::trap_ops!()
-            | magpie_mpir::ownership_ops!()
-            | magpie_mpir::object_ops!()
-            | magpie_mpir::launch_ops!()
-            | magpie_mpir::low_host_ops!()
-            | Op::RtCall
-            | Op::CallIndirect
-            | Op::CallableCapture
-            | Op::Panic => Err(self.broken_at(i, "host code in a kernel")),
+            magpie_mpir::host_code_ops!() => Err(self.broken_at(i, "host code in a kernel")),
         }
     }
 }
