@@ -27,7 +27,7 @@ const BENCHMARKS: &[&[Benchmark]] = &[loops::BENCHMARKS, compile::BENCHMARKS, cu
 /// Measures contenders side by side and prints the ratio to a peer.
 #[derive(Parser)]
 struct Args {
-    /// Run the benchmarks whose name contains this text; all when left out
+    /// Run the benchmark of this name, or those whose name contains this text; all when left out
     filter: Option<String>,
     /// List the names and stop
     #[arg(long)]
@@ -43,6 +43,21 @@ struct Args {
     json: Option<PathBuf>,
 }
 
+impl Args {
+    /// Whether a benchmark is to run. The ones that need a GPU come only when they are named.
+    fn wants(&self, name: &str) -> bool {
+        let is_named = |benchmark: &Benchmark| Some(benchmark.name) == self.filter.as_deref();
+        match &self.filter {
+            Some(filter) if BENCHMARKS.iter().copied().flatten().any(is_named) => name == filter,
+            Some(filter) => {
+                name.contains(filter.as_str())
+                    && (filter.starts_with(cuda::PREFIX) || !name.starts_with(cuda::PREFIX))
+            }
+            None => !name.starts_with(cuda::PREFIX),
+        }
+    }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 3600.0 => Ok(value),
@@ -50,20 +65,16 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let chosen: Vec<&Benchmark> = BENCHMARKS
         .iter()
         .copied()
         .flatten()
-        .filter(|benchmark| match &args.filter {
-            _ if args.list => true,
-            Some(text) if text.starts_with(cuda::PREFIX) => benchmark.name.contains(text),
-            filter => {
-                let is_meant = filter.as_ref().is_none_or(|text| benchmark.name.contains(text));
-                is_meant && !benchmark.name.starts_with(cuda::PREFIX)
-            }
-        })
+        .filter(|benchmark| args.list || args.wants(benchmark.name))
         .collect();
     if args.list {
         for benchmark in chosen {

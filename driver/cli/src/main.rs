@@ -13,6 +13,9 @@ use output::Output;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_bug));
     let arguments: Vec<OsString> = std::env::args_os().collect();
