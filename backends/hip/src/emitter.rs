@@ -1,8 +1,9 @@
 //! [`HipEmitter`]: from a kernel of the pipeline to a code object.
 
 use crate::code_object::{self, KernelFacts};
+use crate::link::link;
 use crate::target::{HipTarget, needs_wave64};
-use magpie_codegen_llvm::tool::{Job, Linker, Llvm, Output};
+use magpie_codegen_llvm::tool::{Job, Linker, Llvm, Output, ToolError};
 use magpie_codegen_llvm::write_kernel;
 use magpie_diag::{Code, Diagnostic};
 use magpie_gpu::available::refusals;
@@ -21,7 +22,7 @@ pub struct HipEmitter<'a> {
     pub target: &'a HipTarget,
     /// An LLVM with the AMDGPU target.
     pub llvm: &'a Llvm,
-    /// What links its objects.
+    /// What links objects that are more than the own link step knows, or all if it was named.
     pub linker: &'a Linker,
 }
 
@@ -46,6 +47,20 @@ impl HipEmitter<'_> {
             return Err(vec![d.with_help(help)]);
         }
         write_kernel(kernel, types, layout, self.target.flavor(), version.major)
+    }
+
+    /// Makes a code object of an object.
+    fn link(&self, object: &[u8]) -> Result<Vec<u8>, ToolError> {
+        if self.linker.is_named() {
+            return self.linker.link(object);
+        }
+        link(object).or_else(|why| {
+            let note = format!("the object has {why}, for which a linker is needed");
+            self.linker.link(object).map_err(|mut e| {
+                e.notes.push(note);
+                e
+            })
+        })
     }
 }
 
@@ -100,15 +115,13 @@ impl BodyCompiler for HipEmitter<'_> {
             features: &self.target.features(),
             output: Output::Object,
         };
-        let linked = self.llvm.compile(&job).and_then(|object| self.linker.link(&object));
+        let linked = self.llvm.compile(&job).and_then(|object| self.link(&object));
         let code = linked.map_err(|e| vec![e.to_diagnostic(Code::MPG_HIP_2002, kernel.span)])?;
         let checked = code_object::read(&code, &layout.entry).and_then(|k| agrees(&k, layout));
         checked.map_err(|why| {
-            let (llvm, lld) = (self.llvm.path().display(), self.linker.path().display());
-            let message = format!(
-                "the code object of kernel `{}` from `{llvm}` and `{lld}` is not usable: {why}",
-                kernel.name
-            );
+            let (name, llvm) = (&kernel.name, self.llvm.path().display());
+            let message =
+                format!("the code object of kernel `{name}` from `{llvm}` is not usable: {why}");
             let d = Diagnostic::new(Code::MPG_HIP_2002, kernel.span, message);
             vec![d.with_help("install another version of LLVM, or name one under [gpu.tools]")]
         })?;

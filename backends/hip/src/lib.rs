@@ -1,8 +1,8 @@
 //! Code objects for AMD GPUs (HSACO), by LLVM.
 //!
 //! [`HipEmitter`] takes a kernel that the pipeline has closed and optimised, writes it as LLVM IR
-//! (`magpie_codegen_llvm`, which also says what operations become), lets an LLVM generate an object
-//! and `ld.lld` link it, and reads the result back: a code object whose metadata does not say what
+//! (`magpie_codegen_llvm`, which also says what operations become), lets an LLVM generate an object,
+//! links it (by a process only what is unusual, or when a linker is named), and reads the result back: a code object whose metadata does not say what
 //! the layout says is refused.
 //!
 //! # The code object
@@ -17,6 +17,7 @@
 
 mod code_object;
 mod emitter;
+mod link;
 mod message_pack;
 mod target;
 

@@ -37,7 +37,7 @@ impl Scripts {
         };
         let env = Environment::default();
         let llvm = Llvm::find(Target::Amdgpu, &tools, &env).unwrap();
-        let linker = Linker::find(&tools, &env).unwrap();
+        let linker = Linker::new(&tools, env);
         let target = HipTarget::new(processor).unwrap();
         let emitter = HipEmitter { target: &target, llvm: &llvm, linker: &linker };
         let module = parse_with_own_places(text, FileId(0)).unwrap();

@@ -74,7 +74,7 @@ fn nothing_found_says_how_to_install() {
     assert!(e.help.contains("install") && e.help.contains("direct"), "{e:?}");
     let d = e.to_diagnostic(Code::MPG_PTX_2002, Span::NONE);
     assert_eq!(d.code, Code::MPG_CORE_1301);
-    let e = Linker::find(&ToolPaths::default(), &nowhere()).unwrap_err();
+    let e = Linker::new(&ToolPaths::default(), nowhere()).link(b"x").unwrap_err();
     assert!(e.is_missing && e.message.contains("ld.lld"), "{e:?}");
 }
 
@@ -166,12 +166,12 @@ fn a_tool_that_fails_is_told_with_what_it_said() {
 fn a_linker_that_makes_nothing_is_told() {
     let folder = Folder::new();
     let tools = ToolPaths { llc: None, lld: Some(folder.script("ld.lld", "exit 0")) };
-    let linker = Linker::find(&tools, &nowhere()).unwrap();
+    let linker = Linker::new(&tools, nowhere());
     assert!(linker.link(b"x").unwrap_err().message.contains("gave no code object"));
     folder.script("ld.lld", "echo 'unknown file type' >&2; exit 1");
     assert!(linker.link(b"x").unwrap_err().notes[0].contains("unknown file type"));
     let tools = ToolPaths { llc: None, lld: Some(folder.path("nothing")) };
-    assert!(Linker::find(&tools, &nowhere()).unwrap_err().help.contains("[gpu.tools]"));
+    assert!(Linker::new(&tools, nowhere()).path().unwrap_err().help.contains("[gpu.tools]"));
 }
 
 /// What a library and the programs of this machine do.

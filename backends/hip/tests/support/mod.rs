@@ -15,6 +15,7 @@ pub(crate) const PROCESSORS: [&str; 4] = ["gfx90a", "gfx942", "gfx1030", "gfx110
 /// What makes code objects.
 pub(crate) struct Toolchain {
     pub(crate) llvm: Llvm,
+    /// None: kernels need nothing but the own link step.
     pub(crate) linker: Linker,
 }
 
@@ -22,19 +23,17 @@ impl Toolchain {
     /// The tools of the machine, if there are any.
     pub(crate) fn find() -> Option<Toolchain> {
         let (tools, env) = (ToolPaths::default(), Environment::of_process());
-        let llvm = Llvm::find(Target::Amdgpu, &tools, &env);
-        match (llvm, Linker::find(&tools, &env)) {
-            (Ok(llvm), Ok(linker)) => Some(Toolchain { llvm, linker }),
-            _ => {
-                skip("LLVM with AMDGPU, and ld.lld");
-                None
-            }
-        }
+        let Ok(llvm) = Llvm::find(Target::Amdgpu, &tools, &env) else {
+            skip("LLVM with AMDGPU");
+            return None;
+        };
+        Some(Toolchain { llvm, linker: Linker::new(&tools, Environment::default()) })
     }
 
     /// The disassembly of a code object; `None` without a disassembler.
     pub(crate) fn disassemble(&self, code: &[u8], processor: &str) -> Option<String> {
-        let beside = self.linker.path().canonicalize().ok()?.with_file_name("llvm-objdump");
+        let lld = Linker::new(&ToolPaths::default(), Environment::of_process());
+        let beside = lld.path().ok()?.canonicalize().ok()?.with_file_name("llvm-objdump");
         let tool = if beside.is_file() { beside } else { PathBuf::from("llvm-objdump") };
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kernel.hsaco");

@@ -4,43 +4,43 @@ use super::process::succeed;
 use super::search::{Environment, ToolPaths, named_lld};
 use super::{Target, ToolError, install};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// A linker.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A linker, which is looked for when it is first needed.
+#[derive(Debug)]
 pub struct Linker {
-    path: PathBuf,
+    tools: ToolPaths,
+    env: Environment,
+    found: OnceLock<Result<PathBuf, ToolError>>,
 }
 
 impl Linker {
-    /// Finds the linker: the one that the manifest or `MAGPIE_LLD_PATH` names, else the `ld.lld`
-    /// with the highest version in its name or folder.
-    ///
-    /// # Errors
-    /// There is none, or the one that was named is no file.
-    pub fn find(tools: &ToolPaths, env: &Environment) -> Result<Linker, ToolError> {
-        if let Some((path, by)) = named_lld(tools, env) {
-            if path.is_file() {
-                return Ok(Linker { path });
-            }
-            let why = format!("`{}` is no file", path.display());
-            return Err(install::unsuitable(Target::Amdgpu, why, by));
-        }
-        let found = env.programs("ld.lld");
-        // Stable: the first of equals is nearest in the order of the search.
-        let newest = found.into_iter().rev().max_by_key(|p| number_in(p));
-        newest.map(|path| Linker { path }).ok_or_else(|| install::no_linker(Vec::new()))
+    /// The linker that the manifest or `MAGPIE_LLD_PATH` names, else the `ld.lld` with the highest
+    /// version in its name or folder.
+    pub fn new(tools: &ToolPaths, env: Environment) -> Linker {
+        Linker { tools: tools.clone(), env, found: OnceLock::new() }
+    }
+
+    /// Whether somebody named it, so that no other is to be used.
+    pub fn is_named(&self) -> bool {
+        named_lld(&self.tools, &self.env).is_some()
     }
 
     /// The program.
-    pub fn path(&self) -> &Path {
-        &self.path
+    ///
+    /// # Errors
+    /// There is none, or the one that was named is no file.
+    pub fn path(&self) -> Result<&Path, ToolError> {
+        let found = self.found.get_or_init(|| find(&self.tools, &self.env));
+        found.as_deref().map_err(ToolError::clone)
     }
 
     /// Links one object to a shared object that a driver loads.
     ///
     /// # Errors
-    /// The linker or the folder for temporary files fails.
+    /// There is no linker, or it fails, or the folder for temporary files does.
     pub fn link(&self, object: &[u8]) -> Result<Vec<u8>, ToolError> {
+        let program = self.path()?;
         let failed = |what: &str, e: std::io::Error| {
             let message = format!("{what} failed: {e}");
             ToolError::failed(message, "", "check the folder for temporary files (TMPDIR)")
@@ -55,9 +55,23 @@ impl Linker {
             .map(|p| p.to_string_lossy().into_owned())
             .collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        succeed(&self.path, &arguments, &[])?;
-        std::fs::read(&to).map_err(|_| ToolError::nonsense(&self.path, "code object"))
+        succeed(program, &arguments, &[])?;
+        std::fs::read(&to).map_err(|_| ToolError::nonsense(program, "code object"))
     }
+}
+
+fn find(tools: &ToolPaths, env: &Environment) -> Result<PathBuf, ToolError> {
+    if let Some((path, by)) = named_lld(tools, env) {
+        if path.is_file() {
+            return Ok(path);
+        }
+        let why = format!("`{}` is no file", path.display());
+        return Err(install::unsuitable(Target::Amdgpu, why, by));
+    }
+    let found = env.programs("ld.lld");
+    // Stable: the first of equals is nearest in the order of the search.
+    let newest = found.into_iter().rev().max_by_key(|p| number_in(p));
+    newest.ok_or_else(|| install::no_linker(Vec::new()))
 }
 
 /// The version in `…/llvm-19/bin/ld.lld` or `ld.lld-19`; 0 without one.

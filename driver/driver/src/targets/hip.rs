@@ -25,9 +25,8 @@ impl Compiler {
         };
         let missing = |e: &ToolError| vec![e.to_diagnostic(Code::MPG_HIP_2002, span)];
         let llvm = self.llvm(Target::Amdgpu).map_err(missing)?;
-        let linker = self.linker().map_err(missing)?;
         let text = format!("{} LLVM {} {}", target.name(), llvm.version(), llvm.path().display());
-        let emitter = HipEmitter { target: &target, llvm, linker };
+        let emitter = HipEmitter { target: &target, llvm, linker: self.linker() };
         self.cached(kernels, id, &emitter, DeviceFeatures::default(), &text)
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Compiler {
 struct Tools {
     nvptx: OnceLock<Result<Llvm, ToolError>>,
     amdgpu: OnceLock<Result<Llvm, ToolError>>,
-    linker: OnceLock<Result<Linker, ToolError>>,
+    linker: OnceLock<Linker>,
 }
 
 impl Compiler {
@@ -147,8 +147,8 @@ impl Compiler {
     }
 
     /// The linker of AMD code objects.
-    fn linker(&self) -> Result<&Linker, &ToolError> {
-        let find = || Linker::find(&self.tool_paths, &Environment::of_process());
-        self.tools.linker.get_or_init(find).as_ref()
+    fn linker(&self) -> &Linker {
+        let linker = || Linker::new(&self.tool_paths, Environment::of_process());
+        self.tools.linker.get_or_init(linker)
     }
 }
