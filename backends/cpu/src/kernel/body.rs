@@ -80,6 +80,22 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
+    /// The address of a buffer or a shared array, read from memory at this point.
+    pub(crate) fn fetch_base(&mut self, array: Value) -> Option<ir::Value> {
+        match (self.f.def(array), self.f.def_inst(array)) {
+            (ValueDef::Param(n), _) => match &self.layout.params[n as usize] {
+                ParamLayout::Buffer(p) => Some(self.launch.fetch_data(&mut self.b, p.index)),
+                ParamLayout::Scalar { .. } => None,
+            },
+            (_, Some(i)) if self.f.inst(i).op == Op::GpuShared => {
+                let offset = self.memory.shared(i).unwrap_or(0);
+                let scratch = self.launch.fetch_scratch(&mut self.b);
+                Some(self.b.ins().iadd_imm_s(scratch, offset as i64))
+            }
+            _ => None,
+        }
+    }
+
     fn prim(&self, v: Value) -> PrimType {
         prim_of(self.module, self.f.ty(v))
     }
@@ -222,25 +238,33 @@ impl Emitter<'_, '_, '_> {
     fn address(&mut self, array: Value, index: Value, leaf: u32) -> ir::Value {
         let base = self.value(array);
         let at = self.value(index);
-        self.element_address(base, array, at, self.f.ty(index), leaf)
+        let address = self.element_address(base, array, at, self.f.ty(index));
+        match self.leaf_offset(array, leaf) {
+            0 => address,
+            offset => self.b.ins().iadd_imm_s(address, i64::from(offset)),
+        }
     }
 
-    /// The address of a leaf of element `at`, which has type `index_ty`. Accesses are unchecked
-    /// here.
+    /// How many bytes behind an element's address a leaf of it is.
+    pub(crate) fn leaf_offset(&self, array: Value, leaf: u32) -> i32 {
+        let elem = self.element(array);
+        match self.module.types.is_aggregate(elem) {
+            true => {
+                self.module.types.leaves(elem).get(leaf as usize).map_or(0, |l| l.offset as i32)
+            }
+            false => 0,
+        }
+    }
+
+    /// The address of element `at`, which has type `index_ty`. Accesses are unchecked here.
     pub(crate) fn element_address(
         &mut self,
         base: ir::Value,
         array: Value,
         at: ir::Value,
         index_ty: TypeId,
-        leaf: u32,
     ) -> ir::Value {
-        let elem = self.element(array);
         let stride = self.element_stride(array);
-        let offset = match self.module.types.is_aggregate(elem) {
-            true => self.module.types.leaves(elem).get(leaf as usize).map_or(0, |l| l.offset),
-            false => 0,
-        };
         let p = prim_of(self.module, index_ty);
         let index = match (p.bit_width(), p.is_signed()) {
             (64, _) => at,
@@ -251,8 +275,7 @@ impl Emitter<'_, '_, '_> {
             true => self.b.ins().ishl_imm_u(index, stride.trailing_zeros() as i64),
             false => self.b.ins().imul_imm_s(index, stride as i64),
         };
-        let address = self.b.ins().iadd(base, bytes);
-        if offset == 0 { address } else { self.b.ins().iadd_imm_s(address, offset as i64) }
+        self.b.ins().iadd(base, bytes)
     }
 
     fn local_array(&mut self, i: Inst) -> ir::Value {
@@ -288,7 +311,6 @@ impl Emitter<'_, '_, '_> {
         let p = self.b.ins().iadd(address, n);
         self.b.ins().store(MemFlagsData::trusted(), zero, p, 0);
         self.b.ins().jump(l.latch, &[]);
-        self.b.switch_to_block(l.latch);
         self.loop_step(&l);
     }
 
@@ -390,6 +412,8 @@ impl Emitter<'_, '_, '_> {
         let found = self.b.ins().atomic_cas(flags, address, seen, value);
         let same = self.b.ins().icmp(IntCC::Equal, found, seen);
         self.b.ins().brif(same, done, &[], again, &[BlockArg::Value(found)]);
+        self.b.seal_block(again);
+        self.b.seal_block(done);
         self.b.switch_to_block(done);
         old
     }
@@ -449,6 +473,7 @@ impl Emitter<'_, '_, '_> {
 
     fn fill_ways_out(&mut self) {
         for way in std::mem::take(&mut self.ways_out) {
+            self.b.seal_block(way.block);
             self.b.switch_to_block(way.block);
             for (phi, v) in way.values {
                 self.export_phi(phi, v);
@@ -480,6 +505,7 @@ impl Emitter<'_, '_, '_> {
                     let (to, args) = self.edge(block, to);
                     let next = self.b.create_block();
                     self.b.ins().brif(equal, to, &args, next, &[]);
+                    self.b.seal_block(next);
                     self.b.switch_to_block(next);
                 }
                 let (to, args) = self.edge(block, *default);

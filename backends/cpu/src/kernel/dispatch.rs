@@ -15,7 +15,6 @@ impl Emitter<'_, '_, '_> {
         let address = self.frame_address(self.memory.next_region.unwrap_or(0), 4);
         self.b.ins().store(MemFlagsData::trusted(), first, address, 0);
         self.b.ins().jump(l.latch, &[]);
-        self.b.switch_to_block(l.latch);
         self.loop_step(&l);
         self.b.ins().jump(then, &[]);
     }
@@ -34,7 +33,6 @@ impl Emitter<'_, '_, '_> {
         let new = self.b.ins().select(smaller, wanted, so_far);
         self.b.def_var(least, new);
         self.b.ins().jump(l.latch, &[]);
-        self.b.switch_to_block(l.latch);
         self.loop_step(&l);
         let least = self.b.use_var(least);
         let mut switch = Switch::new();

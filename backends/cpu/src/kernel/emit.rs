@@ -101,7 +101,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         let scalar_vars = variables();
         let entry_vars = variables();
         let launch = load_launch(&mut b, entry, module, layout, &memory);
-        let leave = b.create_block();
+        b.seal_block(entry);
         Emitter {
             module,
             f,
@@ -119,7 +119,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             touched: Vec::new(),
             blocks: vec![None; f.blocks.len()],
             region: RegionId(0),
-            leave,
+            leave: entry,
             ways_out: Vec::new(),
         }
     }
@@ -155,19 +155,22 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, n, last);
         self.b.ins().brif(more, body, &[], done, &[]);
 
+        self.b.seal_block(body);
         self.b.switch_to_block(body);
         self.workgroup(next);
 
+        self.b.seal_block(next);
         self.b.switch_to_block(next);
         let n = self.b.use_var(number);
         let n = self.b.ins().iadd_imm_s(n, 1);
         self.b.def_var(number, n);
         self.next_workgroup();
         self.b.ins().jump(head, &[]);
+        self.b.seal_block(head);
 
+        self.b.seal_block(done);
         self.b.switch_to_block(done);
         self.b.ins().return_(&[]);
-        self.b.seal_all_blocks();
     }
 
     fn start_workgroups(&mut self, first: ir::Value) {
@@ -224,6 +227,17 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
                 None => self.spine_edge(&entries, next),
             }
         }
+        self.seal_inner_first(&entries);
+        if let Some(dispatch) = dispatch {
+            self.b.seal_block(dispatch);
+        }
+    }
+
+    /// Seals blocks to which no jump will be added, in reverse postorder. A loop is sealed after what
+    /// it contains: then counters that it does not change stay what they are outside of it, and what
+    /// is computed from them can be computed there.
+    pub(crate) fn seal_inner_first(&mut self, blocks: &[ir::Block]) {
+        blocks.iter().rev().for_each(|&b| self.b.seal_block(b));
     }
 
     /// Where the workgroup goes after a region all invocations of which agree.
@@ -256,6 +270,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             let behind = self.b.create_block();
             self.leave = behind;
             self.region_body();
+            self.b.seal_block(behind);
             self.b.switch_to_block(behind);
             return;
         }
@@ -266,10 +281,8 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         let y = self.loop_start(ty, zero, self.launch.block[1]);
         self.row(&vary, &guard, in_lanes);
         self.b.ins().jump(y.latch, &[]);
-        self.b.switch_to_block(y.latch);
         self.loop_step(&y);
         self.b.ins().jump(z.latch, &[]);
-        self.b.switch_to_block(z.latch);
         self.loop_step(&z);
     }
 
@@ -289,13 +302,18 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         Loop { var, limit, head, latch, after }
     }
 
-    /// Ends the latch: counts and goes round or on. Leaves the builder behind the loop.
+    /// Fills the latch, to which the body has jumped: counts and goes round or on. Leaves the builder
+    /// behind the loop.
     pub(crate) fn loop_step(&mut self, l: &Loop) {
+        self.b.seal_block(l.latch);
+        self.b.switch_to_block(l.latch);
         let v = self.b.use_var(l.var);
         let v = self.b.ins().iadd_imm_s(v, 1);
         self.b.def_var(l.var, v);
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, v, l.limit);
         self.b.ins().brif(more, l.head, &[], l.after, &[]);
+        self.b.seal_block(l.head);
+        self.b.seal_block(l.after);
         self.b.switch_to_block(l.after);
     }
 
@@ -325,6 +343,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             let mine = self.b.ins().icmp_imm_u(IntCC::Equal, wanted, self.region.0 as i64);
             let go = self.b.create_block();
             self.b.ins().brif(mine, go, &[], self.leave, &[]);
+            self.b.seal_block(go);
             self.b.switch_to_block(go);
         }
         self.enter(region.leader);
@@ -334,6 +353,9 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
                 self.block(b);
             }
         }
+        let made: Vec<ir::Block> =
+            region.blocks.iter().filter_map(|b| self.blocks[b.index()]).collect();
+        self.seal_inner_first(&made);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::emit::prim_of;
 use super::memory::Memory;
-use super::vector::LANES;
+use super::vector::REACH;
 use crate::pure::clif_type;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, types};
+use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, types};
 use cranelift_frontend::FunctionBuilder;
 use magpie_mpir::Module;
 use magpie_types::kernel::{HostBuffer, HostLaunch, KernelLayout, ParamLayout};
@@ -21,16 +21,34 @@ pub(crate) struct BufferArg {
 /// Values that are the same for a whole launch.
 pub(crate) struct Launch {
     pub(crate) buffers: Vec<BufferArg>,
+    /// The address of the list of buffers.
+    buffer_list: ir::Value,
+    /// Where the address of scratch memory is kept to be read again.
+    scratch_slot: ir::StackSlot,
     pub(crate) scalars: ir::Value,
     /// The arguments that are one scalar, by parameter.
     pub(crate) scalar_args: Vec<Option<ir::Value>>,
-    /// Whether no buffer is so long that a 32-bit index could wrap between neighbours.
+    /// Whether no buffer is so long that a 32-bit index could wrap between elements that are near
+    /// each other.
     pub(crate) lanes_ok: ir::Value,
     pub(crate) grid: [ir::Value; 3],
     pub(crate) block: [ir::Value; 3],
     pub(crate) invocations: ir::Value,
     pub(crate) scratch: ir::Value,
     pub(crate) frame: ir::Value,
+}
+
+impl Launch {
+    /// Reads the address of a buffer's data at this point.
+    pub(crate) fn fetch_data(&self, b: &mut FunctionBuilder, buffer: u32) -> ir::Value {
+        let at = buffer as usize * size_of::<HostBuffer>() + offset_of!(HostBuffer, data);
+        b.ins().load(types::I64, MemFlagsData::trusted(), self.buffer_list, at as i32)
+    }
+
+    /// Reads the address of scratch memory at this point.
+    pub(crate) fn fetch_scratch(&self, b: &mut FunctionBuilder) -> ir::Value {
+        b.ins().stack_load(types::I64, types::I64, self.scratch_slot, 0)
+    }
 }
 
 pub(crate) fn load_launch(
@@ -88,7 +106,7 @@ pub(crate) fn load_launch(
         .collect();
     let mut lanes_ok = b.ins().iconst(types::I8, 1);
     for arg in &args {
-        let most = b.ins().iconst(types::I64, u32::MAX as i64 + 1 - LANES as i64);
+        let most = b.ins().iconst(types::I64, u32::MAX as i64 + 1 - REACH);
         let short = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, arg.len, most);
         lanes_ok = b.ins().band(lanes_ok, short);
     }
@@ -97,8 +115,13 @@ pub(crate) fn load_launch(
     let invocations = b.ins().uextend(types::I64, xyz);
     let shared = memory.shared_bytes.next_multiple_of(64);
     let frame = b.ins().iadd_imm_s(scratch, shared as i64);
+    let address = StackSlotData::new(StackSlotKind::ExplicitSlot, types::I64.bytes(), 3);
+    let scratch_slot = b.create_sized_stack_slot(address);
+    b.ins().stack_store(types::I64, scratch, scratch_slot, 0);
     Launch {
         buffers: args,
+        buffer_list: buffers,
+        scratch_slot,
         scalars,
         scalar_args,
         lanes_ok,

@@ -45,6 +45,7 @@ impl Emitter<'_, '_, '_> {
         let next = self.b.create_block();
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, x, runs.to);
         self.b.ins().brif(more, next, &[], done, &[]);
+        self.b.seal_block(next);
         self.b.switch_to_block(next);
         if let Some((from, to)) = lanes {
             let (side_by_side, lanes_latch) = (self.b.create_block(), self.b.create_block());
@@ -57,24 +58,30 @@ impl Emitter<'_, '_, '_> {
             self.leave = lanes_latch;
             let mut lanes = Vector::new(self, vary, guard);
             lanes.region(self);
+            self.b.seal_block(lanes_latch);
             self.b.switch_to_block(lanes_latch);
             let x = self.b.use_var(tx);
             let x = self.b.ins().iadd_imm_s(x, LANES as i64);
             self.b.def_var(tx, x);
             let fits = self.fits(x, to);
             self.b.ins().brif(fits, side_by_side, &[], head, &[]);
+            self.b.seal_block(side_by_side);
         } else {
             self.b.ins().jump(body, &[]);
         }
+        self.b.seal_block(body);
         self.b.switch_to_block(body);
         self.set_linear(row);
         self.leave = latch;
         self.region_body();
+        self.b.seal_block(latch);
         self.b.switch_to_block(latch);
         let x = self.b.use_var(tx);
         let x = self.b.ins().iadd_imm_s(x, 1);
         self.b.def_var(tx, x);
         self.b.ins().jump(head, &[]);
+        self.b.seal_block(head);
+        self.b.seal_block(done);
         self.b.switch_to_block(done);
     }
 

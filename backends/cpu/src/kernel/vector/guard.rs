@@ -9,6 +9,7 @@
 
 use super::super::carried::{Carried, Carry};
 use super::super::regions::{Region, RegionPlan};
+use super::still::{ends, is_inert};
 use super::vary::Vary;
 use magpie_mpir::{Block, Inst, MpirFn, Op, Terminator, Value, ValueDef};
 use magpie_types::PrimType;
@@ -112,12 +113,13 @@ impl Finder<'_> {
         let (f, plan, finder) = (self.f, self.plan, self);
         let mut b = region.leader;
         let mut steps = 0;
-        while finder.is_inert(b) && steps < MAX_PARTS {
+        while is_inert(f, finder.carried, b) && steps < MAX_PARTS {
             steps += 1;
             match &f.block(b).term {
                 Terminator::Br(to) if plan.is_internal(b, *to) && *to != region.leader => b = *to,
                 Terminator::Cbr { cond, then, else_ } => {
-                    let (active, negated) = match (finder.ends(*else_, b), finder.ends(*then, b)) {
+                    let ends = |to| ends(f, plan, finder.carried, to, b);
+                    let (active, negated) = match (ends(*else_), ends(*then)) {
                         (true, false) => (*then, false),
                         (false, true) => (*else_, true),
                         _ => break,
@@ -218,40 +220,6 @@ impl Finder<'_> {
                 }
                 Part::Same(_) | Part::AtLeast { .. } => false,
             })
-    }
-
-    /// Whether executing a block changes nothing that others can see.
-    fn is_inert(&self, b: Block) -> bool {
-        self.f.block(b).insts.iter().all(|&i| {
-            let data = self.f.inst(i);
-            let kept = data
-                .result()
-                .is_some_and(|v| matches!(self.carried.get(v), Carry::Frame(_) | Carry::Scalar(_)));
-            data.op.is_removable() && !kept
-        })
-    }
-
-    /// Whether everything from a block on is the end of the region and nothing else.
-    fn ends(&self, mut b: Block, mut from: Block) -> bool {
-        for _ in 0..4 {
-            if !self.plan.is_internal(from, b) {
-                return self.f.phis(b).next().is_none();
-            }
-            if !self.is_inert(b) {
-                return false;
-            }
-            match &self.f.block(b).term {
-                Terminator::Ret(_) => return true,
-                Terminator::Br(to) => {
-                    from = b;
-                    b = *to;
-                }
-                Terminator::Cbr { .. } | Terminator::Switch { .. } | Terminator::Unreachable => {
-                    return false;
-                }
-            }
-        }
-        false
     }
 
     /// Takes a condition apart. False when it is none that bounds can express.

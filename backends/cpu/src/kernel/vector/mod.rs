@@ -6,12 +6,17 @@
 //! which become bounds of the invocation loop ([`guard`]). Invocations of a region are unordered,
 //! so running them side by side changes nothing that a kernel may rely on.
 
+mod access;
 mod body;
+mod compute;
 pub(crate) mod guard;
 mod lanes;
+mod places;
+mod still;
 pub(crate) mod vary;
 
 pub(crate) use body::Vector;
+pub(crate) use places::REACH;
 
 /// Invocations that run as one.
 pub(crate) const LANES: u32 = 4;
