@@ -19,7 +19,7 @@ pub struct CompiledBody {
 
 /// A back end that compiles one body of a kernel at a time. Everything else that
 /// [`BackendEmitter`] and callers want is derived from it.
-pub trait BodyCompiler {
+pub trait BodyCompiler: Sync {
     /// The number of the back end.
     const BACKEND: GpuBackend;
     /// File extension of an emitted kernel, without the dot.
@@ -48,6 +48,11 @@ pub trait BodyCompiler {
         self.emit_bodies(module.func(kernel), None, &module.types)
     }
 
+    /// Whether a body takes so long that two are compiled at the same time.
+    fn is_slow(&self) -> bool {
+        false
+    }
+
     /// As [`BodyCompiler::emit`], with a second body for launches that meet preconditions.
     ///
     /// # Errors
@@ -59,20 +64,42 @@ pub trait BodyCompiler {
         types: &TypeCtx,
     ) -> Result<KernelBlob, Vec<Diagnostic>> {
         let mut layout = self.layout(robust, types);
-        let CompiledBody { code, mut features } = self.compile_body(robust, types, &layout)?;
-        let unchecked = match unchecked {
-            None => None,
-            Some(Unchecked { body, preconditions }) => {
-                let compiled = self.compile_body(body, types, &layout)?;
-                features |= compiled.features;
-                layout.preconditions.clone_from(preconditions);
-                Some(BlobCode::Bytes(compiled.code))
-            }
+        let compile = |body: &MpirFn| self.compile_body(body, types, &layout);
+        let (robust, second) = match unchecked {
+            None => (compile(robust), None),
+            Some(u) if self.is_slow() => at_once(|| compile(robust), || Some(compile(&u.body))),
+            Some(u) => (compile(robust), Some(compile(&u.body))),
         };
+        let CompiledBody { code, mut features } = robust?;
+        let second = second.transpose()?;
+        if let Some(u) = unchecked {
+            layout.preconditions.clone_from(&u.preconditions);
+        }
+        let unchecked = second.map(|body| {
+            features |= body.features;
+            BlobCode::Bytes(body.code)
+        });
         layout.features = features;
         let code = BlobCode::Bytes(code);
         Ok(KernelBlob { backend: Self::BACKEND, layout, code, unchecked })
     }
+}
+
+/// Code generators recurse over what they are given, as deep as on the main thread.
+const STACK: usize = 8 << 20;
+
+/// Does two things at the same time, if the system has another thread for it.
+fn at_once<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &second);
+        let first = first();
+        let second = match other.map(|thread| thread.join()) {
+            Ok(Ok(second)) => second,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => second(),
+        };
+        (first, second)
+    })
 }
 
 impl<T: BodyCompiler> BackendEmitter for T {

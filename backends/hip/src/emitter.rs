@@ -73,7 +73,7 @@ pub fn check_kernel(
     layout: &KernelLayout,
     target: &HipTarget,
 ) -> Result<(), Vec<Diagnostic>> {
-    let mut found = refusals(kernel, GpuBackend::Hip, Code::MPG_CORE_1304);
+    let mut found = refusals(kernel, GpuBackend::Hip, Code::MPG_HIP_1101);
     let (bytes, limit) = (layout.shared_bytes, TargetLimits::of(GpuBackend::Hip).shared_bytes);
     if bytes > limit {
         let name = &kernel.name;
@@ -99,6 +99,10 @@ impl BodyCompiler for HipEmitter<'_> {
 
     fn layout(&self, kernel: &MpirFn, types: &TypeCtx) -> KernelLayout {
         compute_layout(kernel, types, &LayoutRules::ARGUMENTS)
+    }
+
+    fn is_slow(&self) -> bool {
+        true
     }
 
     fn compile_body(

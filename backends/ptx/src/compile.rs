@@ -74,13 +74,17 @@ impl BodyCompiler for PtxEmitter<'_> {
         layout
     }
 
+    fn is_slow(&self) -> bool {
+        self.target.codegen != Codegen::Direct && self.llvm.is_some()
+    }
+
     fn compile_body(
         &self,
         kernel: &MpirFn,
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
-        let refusals = refusals(kernel, GpuBackend::Ptx, Code::MPG_CORE_1304);
+        let refusals = refusals(kernel, GpuBackend::Ptx, Code::MPG_PTX_1101);
         if !refusals.is_empty() {
             return Err(refusals);
         }
