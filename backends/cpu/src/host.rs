@@ -8,13 +8,14 @@ use cranelift_codegen::ir::{
     self, AbiParam, BlockArg, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind,
     TrapCode, types,
 };
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_module::{FuncId, Linkage, Module as _};
 use magpie_diag::Span;
-use magpie_mpir::analysis::Cfg;
+use magpie_mpir::analysis::{Cfg, Dominators, LoopId, Loops, Positions};
 use magpie_mpir::{Block, Const, Domain, FnId, Inst, Module, MpirFn, Op, Terminator, Value};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{Category, PrimType, TypeCtx, TypeId, TypeKind, fixed};
+use rustc_hash::FxHashMap;
 
 /// Compiled host functions.
 pub struct HostCode {
@@ -64,6 +65,14 @@ pub fn compile_host(
             ids: &ids,
             values: vec![None; func.locals.len()],
             blocks: Vec::new(),
+            rotated: Vec::new(),
+            variables: Vec::new(),
+            entries: FxHashMap::default(),
+            waiting: Vec::new(),
+            loops: Loops::default(),
+            kept: FxHashMap::default(),
+            zero: None,
+            here: None,
         };
         t.function();
         t.b.finalize(config);
@@ -139,15 +148,49 @@ struct Translator<'a, 'f, 'r> {
     ids: &'a [Option<FuncId>],
     values: Vec<Option<ir::Value>>,
     blocks: Vec<Option<ir::Block>>,
+    /// The heads of loops that are emitted at the end of each block before them, instead of once:
+    /// the loop then tests its condition at the end of a round, and a round has one jump.
+    rotated: Vec<bool>,
+    /// By value: what holds it, when it is defined in such a head.
+    variables: Vec<Option<Variable>>,
+    /// The block for a conditional edge to such a head.
+    entries: FxHashMap<(Block, Block), ir::Block>,
+    /// Edges of `entries` whose block is still empty.
+    waiting: Vec<(Block, Block)>,
+    loops: Loops,
+    /// By loop: copies of the values from outside that it reads ([`Translator::keep_in_loop`]).
+    kept: FxHashMap<LoopId, Vec<(Value, Variable)>>,
+    /// The address of a zero.
+    zero: Option<*const u8>,
+    /// The innermost loop around the block that is emitted.
+    here: Option<LoopId>,
 }
+
+/// Instructions of the head of a loop, phis not counted, that are worth being emitted again.
+const MAX_ROTATED_INSTS: usize = 8;
+/// Blocks before the head of a loop, each of which gets a copy.
+const MAX_ROTATED_PREDS: usize = 3;
+/// Values from outside that a loop gets copies of.
+const MAX_KEPT: usize = 16;
 
 impl Translator<'_, '_, '_> {
     fn function(&mut self) {
         let f = self.f;
         let cfg = Cfg::new(f);
         self.blocks = vec![None; f.blocks.len()];
+        self.loops = Loops::new(&cfg, &Dominators::new(&cfg));
+        self.rotated = vec![false; f.blocks.len()];
+        self.variables = vec![None; f.locals.len()];
         for &b in cfg.rpo() {
-            self.blocks[b.index()] = Some(self.b.create_block());
+            if self.is_worth_rotating(&cfg, b) {
+                self.rotated[b.index()] = true;
+                for v in f.block(b).insts.iter().filter_map(|&i| f.inst(i).result()) {
+                    let ty = machine_type(&self.module.types, f.ty(v));
+                    self.variables[v.index()] = Some(self.b.declare_var(ty));
+                }
+            } else {
+                self.blocks[b.index()] = Some(self.b.create_block());
+            }
         }
         let Some(entry) = self.blocks.first().copied().flatten() else { return };
         self.b.append_block_params_for_function_params(entry);
@@ -163,30 +206,153 @@ impl Translator<'_, '_, '_> {
                 }
             }
         }
+        self.keep_in_loops(&cfg);
         for &b in cfg.rpo() {
             if let Some(block) = self.blocks[b.index()] {
                 self.b.switch_to_block(block);
                 self.block(b);
             }
         }
+        while let Some((from, to)) = self.waiting.pop() {
+            self.b.switch_to_block(self.entries[&(from, to)]);
+            self.head(from, to);
+        }
         self.b.seal_all_blocks();
+    }
+
+    /// Whether a block is the head of a loop that is small enough to be emitted more than once.
+    fn is_worth_rotating(&self, cfg: &Cfg, b: Block) -> bool {
+        let f = self.f;
+        let preds = cfg.preds(b);
+        let is_loop = preds.iter().any(|&p| cfg.is_reachable(p) && cfg.is_retreating(p, b));
+        let mut insts = f.block(b).insts.iter().filter(|&&i| f.inst(i).op != Op::Phi);
+        let is_cheap = |&i: &Inst| {
+            !matches!(f.inst(i).op, Op::Call | Op::CallAddr | Op::RtRaw | Op::StackSlot)
+        };
+        is_loop
+            && b != Block(0)
+            && !preds.contains(&b)
+            && preds.len() <= MAX_ROTATED_PREDS
+            && matches!(f.block(b).term, Terminator::Cbr { .. })
+            && insts.clone().count() <= MAX_ROTATED_INSTS
+            && insts.all(is_cheap)
+    }
+
+    /// Finds the values from outside that the innermost loops read. A value that lives across a
+    /// call is kept in memory by the register allocator, and then it is in the whole loop behind
+    /// the call, which reads and writes it there in each round. A copy made at the entry does not
+    /// live across a call.
+    fn keep_in_loops(&mut self, cfg: &Cfg) {
+        let f = self.f;
+        let calls = |&b: &Block| {
+            let is_call = |&i: &Inst| matches!(f.inst(i).op, Op::Call | Op::CallAddr | Op::RtRaw);
+            !matches!(f.block(b).term, Terminator::Unreachable)
+                && f.block(b).insts.iter().any(is_call)
+        };
+        if !cfg.rpo().iter().any(calls) {
+            return;
+        }
+        let positions = Positions::new(f);
+        // The last loop for which each value was noted, plus one.
+        let mut noted = vec![0; f.locals.len()];
+        for l in self.loops.ids() {
+            let blocks = self.loops.blocks(l);
+            let is_short = self.loops.is_innermost(l) && !blocks.iter().any(calls);
+            if !is_short || !self.rotated[self.loops.header(l).index()] {
+                continue;
+            }
+            let mut kept = Vec::new();
+            let insts = blocks.iter().flat_map(|&b| &f.block(b).insts);
+            for &v in insts.filter(|&&i| f.inst(i).op != Op::Phi).flat_map(|&i| f.args(i)) {
+                let is_outside =
+                    positions.def_block(f, v).is_some_and(|b| !self.loops.contains(l, b));
+                if is_outside
+                    && kept.len() < MAX_KEPT
+                    && std::mem::replace(&mut noted[v.index()], l.0 + 1) != l.0 + 1
+                {
+                    kept.push(v);
+                }
+            }
+            let declare = |v: Value| (v, machine_type(&self.module.types, f.ty(v)));
+            let kept = kept.into_iter().map(declare);
+            let kept = kept.filter(|(_, ty)| matches!(ty.bytes(), 4 | 8) && !ty.is_vector());
+            let kept = kept.map(|(v, ty)| (v, self.b.declare_var(ty))).collect();
+            self.kept.insert(l, kept);
+        }
+    }
+
+    /// Copies what a loop reads from outside, in front of it.
+    fn keep(&mut self, l: LoopId) {
+        let Some(kept) = self.kept.get(&l).filter(|kept| !kept.is_empty()).cloned() else { return };
+        // A zero of which the optimiser does not know makes a copy that it does not see through.
+        let address = *self.zero.get_or_insert_with(|| self.code.runtime.c_string(""));
+        let address = self.b.ins().iconst(types::I64, address as i64);
+        let zero = self.b.ins().uload8(types::I64, MemFlagsData::trusted(), address, 0);
+        for (v, variable) in kept {
+            let value = self.value(v);
+            let ty = self.b.func.dfg.value_type(value);
+            let bits = ty.as_int();
+            let zero = if bits == types::I64 { zero } else { self.b.ins().ireduce(bits, zero) };
+            let no_flags = MemFlagsData::new();
+            let copy = if ty.is_int() {
+                self.b.ins().iadd(value, zero)
+            } else {
+                let value = self.b.ins().bitcast(bits, no_flags, value);
+                let copy = self.b.ins().iadd(value, zero);
+                self.b.ins().bitcast(ty, no_flags, copy)
+            };
+            self.b.def_var(variable, copy);
+        }
+    }
+
+    /// Emits the head of a loop at the end of a block before it.
+    fn head(&mut self, from: Block, head: Block) {
+        let f = self.f;
+        self.here = self.loops.innermost(from);
+        let arms = |phi| Some((f.inst(phi).result()?, f.phi_value(phi, from)?));
+        let arms: Vec<(Value, Value)> = f.phis(head).filter_map(arms).collect();
+        // An arm may be another phi of the head: all are read before any changes.
+        let read: Vec<ir::Value> = arms.iter().map(|&(_, arm)| self.value(arm)).collect();
+        for (&(v, _), value) in arms.iter().zip(read) {
+            self.define(v, value);
+        }
+        if let Some(l) = self.loops.innermost(head).filter(|&l| !self.loops.contains(l, from)) {
+            self.keep(l);
+        }
+        self.block(head);
+    }
+
+    fn define(&mut self, v: Value, value: ir::Value) {
+        match self.variables[v.index()] {
+            Some(variable) => self.b.def_var(variable, value),
+            None => self.values[v.index()] = Some(value),
+        }
     }
 
     fn block(&mut self, block: Block) {
         let f = self.f;
+        self.here = self.loops.innermost(block);
         for &i in &f.block(block).insts {
             if f.inst(i).op == Op::Phi {
                 continue;
             }
             let value = self.inst(i);
             if let (Some(v), Some(value)) = (f.inst(i).result(), value) {
-                self.values[v.index()] = Some(value);
+                self.define(v, value);
             }
         }
         self.terminator(block);
     }
 
     fn value(&mut self, v: Value) -> ir::Value {
+        if let Some(kept) = self.here.and_then(|l| self.kept.get(&l))
+            && let Some(&(_, variable)) = kept.iter().find(|kept| kept.0 == v)
+        {
+            return self.b.use_var(variable);
+        }
+        if let Some(variable) = self.variables[v.index()] {
+            return self.b.use_var(variable);
+        }
         if let Some(value) = self.values[v.index()] {
             return value;
         }
@@ -347,6 +513,18 @@ impl Translator<'_, '_, '_> {
 
     fn edge(&mut self, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
         let f = self.f;
+        if self.rotated[to.index()] {
+            let block = match self.entries.get(&(from, to)) {
+                Some(&block) => block,
+                None => {
+                    let block = self.b.create_block();
+                    self.entries.insert((from, to), block);
+                    self.waiting.push((from, to));
+                    block
+                }
+            };
+            return (block, Vec::new());
+        }
         let mut args = Vec::new();
         for phi in f.phis(to) {
             if let Some(v) = f.phi_value(phi, from) {
@@ -370,6 +548,7 @@ impl Translator<'_, '_, '_> {
                     self.b.ins().return_(&[]);
                 }
             },
+            Terminator::Br(to) if self.rotated[to.index()] => self.head(block, *to),
             Terminator::Br(to) => {
                 let (to, args) = self.edge(block, *to);
                 self.b.ins().jump(to, &args);

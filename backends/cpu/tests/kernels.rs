@@ -466,6 +466,99 @@ bb4:
 }
 
 #[test]
+fn a_branch_on_a_value_that_another_region_computed() {
+    let text = "
+gpu fn t.@late(%x: gpu.TBuffer<f32>, %o: gpu.TBuffer<u32>) workgroup(16, 1, 1) {
+bb0:
+  %s: shared_array<16, u32> = gpu.shared
+  %t: u32 = gpu.thread_id dim=0
+  %v: f32 = gpu.buffer_load [unchecked] %x, %t
+  %c: bool = fcmp.ogt %v, f32 0x3f000000
+  gpu.buffer_store [unchecked] %s, %t, %t
+  gpu.barrier
+  cbr %c, bb1, bb2
+bb1:
+  %j: u32 = i.xor %t, u32 1
+  %n: u32 = gpu.buffer_load [unchecked] %s, %j
+  gpu.buffer_store [unchecked] %o, %t, %n
+  br bb2
+bb2:
+  ret
+}
+";
+    let x: Vec<f32> = (0..16).map(|i| if i % 3 == 0 { 1.0 } else { 0.25 }).collect();
+    let out = run(text, [1; 3], [16, 1, 1], &[f32s(&x), u32s(&[99; 16])], &[]);
+    let expected = (0..16).map(|i| if i % 3 == 0 { i ^ 1 } else { 99 });
+    assert_eq!(as_u32s(&out[1]), expected.collect::<Vec<u32>>());
+}
+
+#[test]
+fn many_loads_see_what_was_written_before_them() {
+    // Loads of what is the same for a row, of what changes from round to round, and of what the
+    // invocation itself overwrites.
+    let mut text = String::from(
+        "
+gpu fn t.@rounds(%x: gpu.TBuffer<u32>, %o: gpu.TBuffer<u32>) workgroup(16, 2, 1) {
+bb0:
+  %s: shared_array<32, u32> = gpu.shared
+  %t: u32 = gpu.thread_id dim=0
+  %y: u32 = gpu.thread_id dim=1
+  %row: u32 = i.mul %y, u32 16
+  %slot: u32 = i.add %row, %t
+  br bb1
+bb1:
+  %r: u32 = phi [bb0: u32 0], [bb3: %rn]
+  %acc: u32 = phi [bb0: u32 1], [bb3: %a9]
+  %more: bool = icmp.ult %r, u32 3
+  cbr %more, bb2, bb4
+bb2:
+  %p: u32 = i.mul %slot, %acc
+  gpu.buffer_store [unchecked] %s, %slot, %p
+  gpu.barrier
+  br bb3
+bb3:
+  %a0: u32 = i.add %acc, u32 7
+",
+    );
+    for k in 0..9 {
+        let line = format!(
+            "  %i{k}: u32 = i.add %row, u32 {k}\n  %v{k}: u32 = gpu.buffer_load [unchecked] %s, %i{k}\n  \
+             %m{k}: u32 = i.mul %a{k}, u32 3\n  %a{}: u32 = i.add %m{k}, %v{k}\n",
+            k + 1
+        );
+        text.push_str(&line);
+    }
+    text.push_str(
+        "  gpu.barrier
+  %rn: u32 = i.add %r, u32 1
+  br bb1
+bb4:
+  %base: u32 = i.mul %slot, u32 8
+",
+    );
+    text.push_str("  %b0: u32 = i.add %acc, u32 0\n");
+    for k in 0..8 {
+        let line = format!(
+            "  %j{k}: u32 = i.add %base, u32 {k}\n  %w{k}: u32 = gpu.buffer_load [unchecked] %x, %j{k}\n  \
+             %n{k}: u32 = i.mul %b{k}, u32 5\n  %b{}: u32 = i.add %n{k}, %w{k}\n",
+            k + 1
+        );
+        text.push_str(&line);
+    }
+    text.push_str("  gpu.buffer_store [unchecked] %o, %j3, %b8\n  ret\n}\n");
+    let x: Vec<u32> = (0..256).map(|i| i * 11 + 5).collect();
+    let apart = run(&text, [1; 3], [16, 2, 1], &[u32s(&x), u32s(&[0; 256])], &[]);
+    assert_ne!(as_u32s(&apart[1]), [0; 256]);
+    // The same with both parameters one buffer.
+    let module = parse(&text, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
+    let arguments = [Argument::Buffer(0), Argument::Buffer(0)];
+    let buffers = [u32s(&x).0];
+    let case = Case { grid: [1; 3], block: [16, 2, 1], arguments: &arguments, buffers: &buffers };
+    let kernel = FnId(0);
+    assert_eq!(execute(&module, kernel, &case), interpret(&module, kernel, &case));
+}
+
+#[test]
 fn vectors_in_buffers_and_parameters() {
     let text = "
 value struct t.TPart { a: f32, b: vec<f32, 2> }

@@ -5,6 +5,7 @@ use super::carried::Carried;
 use super::launch::{Launch, load_launch};
 use super::memory::Memory;
 use super::regions::{RegionId, RegionPlan};
+use super::vector::ALONG_ROWS;
 use super::vector::guard::Guard;
 use super::vector::vary::{self, Vary};
 use crate::jit::Code;
@@ -274,12 +275,13 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             self.b.switch_to_block(behind);
             return;
         }
-        let vary = Vary::new(self.f, region, self.carried);
+        let vary = Vary::new(self.f, region, self.carried, ALONG_ROWS);
         let guard = Guard::find(self.f, &self.module.types, self.plan, region, self.carried, &vary);
         let in_lanes = vary::is_eligible(self.f, self.plan, region, &vary, &guard);
+        let ranges = self.ranges_of_all_rows(region, &guard, in_lanes);
         let z = self.loop_start(tz, zero, self.launch.block[2]);
         let y = self.loop_start(ty, zero, self.launch.block[1]);
-        self.row(&vary, &guard, in_lanes);
+        self.row(&vary, &guard, ranges);
         self.b.ins().jump(y.latch, &[]);
         self.loop_step(&y);
         self.b.ins().jump(z.latch, &[]);

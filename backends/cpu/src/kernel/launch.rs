@@ -25,6 +25,8 @@ pub(crate) struct Launch {
     buffer_list: ir::Value,
     /// Where the address of scratch memory is kept to be read again.
     scratch_slot: ir::StackSlot,
+    /// Where values are stored that nobody reads, so that they are computed before.
+    pub(crate) pin: ir::StackSlot,
     pub(crate) scalars: ir::Value,
     /// The arguments that are one scalar, by parameter.
     pub(crate) scalar_args: Vec<Option<ir::Value>>,
@@ -116,12 +118,14 @@ pub(crate) fn load_launch(
     let shared = memory.shared_bytes.next_multiple_of(64);
     let frame = b.ins().iadd_imm_s(scratch, shared as i64);
     let address = StackSlotData::new(StackSlotKind::ExplicitSlot, types::I64.bytes(), 3);
-    let scratch_slot = b.create_sized_stack_slot(address);
+    let scratch_slot = b.create_sized_stack_slot(address.clone());
+    let pin = b.create_sized_stack_slot(address);
     b.ins().stack_store(types::I64, scratch, scratch_slot, 0);
     Launch {
         buffers: args,
         buffer_list: buffers,
         scratch_slot,
+        pin,
         scalars,
         scalar_args,
         lanes_ok,

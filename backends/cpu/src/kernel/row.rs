@@ -2,32 +2,62 @@
 
 use super::carried::Carry;
 use super::emit::Emitter;
+use super::regions::Region;
 use super::vector::guard::{Guard, Part};
 use super::vector::vary::Vary;
-use super::vector::{LANES, Vector};
+use super::vector::{ACROSS_ROWS, LANES, Vector};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use magpie_mpir::{Value, ValueDef};
 
 /// Invocations of a row: positions `from .. to`, and whether all of them meet the guard.
+#[derive(Clone, Copy)]
 struct Range {
     from: ir::Value,
     to: ir::Value,
     exact: ir::Value,
 }
 
+/// What the guard says about the invocations of every row, and the parts of it that depend on the row.
+pub(crate) struct RowRanges {
+    runs: Range,
+    runs_by_row: Vec<Part>,
+    /// Those that may run in lanes.
+    lanes: Option<(Range, Vec<Part>)>,
+}
+
 impl Emitter<'_, '_, '_> {
+    /// Evaluates the parts of a guard that are the same for all rows, once a workgroup.
+    pub(crate) fn ranges_of_all_rows(
+        &mut self,
+        region: &Region,
+        guard: &Guard,
+        in_lanes: bool,
+    ) -> RowRanges {
+        let differs = Vary::new(self.f, region, self.carried, ACROSS_ROWS);
+        let split = |parts: &[Part]| -> (Vec<Part>, Vec<Part>) {
+            parts.iter().partition(|part| part.values().any(|v| differs.get(v)))
+        };
+        let (runs_by_row, runs) = split(&guard.runs);
+        let runs = self.pinned_range(&runs);
+        let lanes = in_lanes.then(|| {
+            let (by_row, all_rows) = split(&guard.lanes);
+            (self.pinned_range(&all_rows), by_row)
+        });
+        RowRanges { runs, runs_by_row, lanes }
+    }
+
     /// The invocations of one row in x: those that the guard lets through, in lanes where
     /// neighbours take the same way, else one by one.
-    pub(crate) fn row(&mut self, vary: &Vary, guard: &Guard, in_lanes: bool) {
+    pub(crate) fn row(&mut self, vary: &Vary, guard: &Guard, ranges: RowRanges) {
         let tx = self.counters.thread[0];
         let row = self.row_start();
-        let runs = self.range(&guard.runs);
-        let lanes = in_lanes.then(|| {
-            let lanes = self.range(&guard.lanes);
-            let from = self.b.ins().umax(runs.from, lanes.from);
-            let to = self.b.ins().umin(runs.to, lanes.to);
-            let exact = self.b.ins().band(runs.exact, lanes.exact);
+        let by_row = self.range(&ranges.runs_by_row);
+        let runs = self.both(ranges.runs, by_row);
+        let lanes = ranges.lanes.map(|(all_rows, by_row)| {
+            let by_row = self.range(&by_row);
+            let lanes = self.both(all_rows, by_row);
+            let Range { from, to, exact } = self.both(runs, lanes);
             let exact = self.b.ins().band(exact, self.launch.lanes_ok);
             let none = self.b.ins().iconst(types::I32, 0);
             (from, self.b.ins().select(exact, to, none))
@@ -106,6 +136,26 @@ impl Emitter<'_, '_, '_> {
         let x = self.b.ins().uextend(types::I64, x);
         let linear = self.b.ins().iadd(row, x);
         self.b.def_var(self.counters.linear, linear);
+    }
+
+    /// The range, computed at this point and not where it is used, which is in a loop: code
+    /// generation places what is computed as late as it can.
+    fn pinned_range(&mut self, parts: &[Part]) -> Range {
+        let range = self.range(parts);
+        if !parts.is_empty() {
+            let Range { from, to, exact } = range;
+            for v in [from, to, exact] {
+                self.b.ins().stack_store(types::I64, v, self.launch.pin, 0);
+            }
+        }
+        range
+    }
+
+    /// What two ranges have in common.
+    fn both(&mut self, a: Range, b: Range) -> Range {
+        let from = self.b.ins().umax(a.from, b.from);
+        let to = self.b.ins().umin(a.to, b.to);
+        Range { from, to, exact: self.b.ins().band(a.exact, b.exact) }
     }
 
     /// The positions in x that meet all parts of a guard.

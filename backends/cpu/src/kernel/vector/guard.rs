@@ -35,6 +35,19 @@ pub(crate) enum Part {
     AtMost { index: Value, bound: Value },
 }
 
+impl Part {
+    /// What the condition is made of.
+    pub(crate) fn values(self) -> impl Iterator<Item = Value> {
+        let (first, second) = match self {
+            Part::Same(cond) => (cond, None),
+            Part::Below { index, bound }
+            | Part::AtLeast { index, bound }
+            | Part::AtMost { index, bound } => (index, Some(bound)),
+        };
+        std::iter::once(first).chain(second)
+    }
+}
+
 /// The branches of a region that bounds replace.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {

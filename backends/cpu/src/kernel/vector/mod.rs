@@ -18,5 +18,9 @@ pub(crate) mod vary;
 pub(crate) use body::Vector;
 pub(crate) use places::REACH;
 
+/// The dimension in which neighbours run as one.
+pub(crate) const ALONG_ROWS: [bool; 3] = [true, false, false];
+/// The dimensions that tell one row from another.
+pub(crate) const ACROSS_ROWS: [bool; 3] = [false, true, true];
 /// Invocations that run as one.
 pub(crate) const LANES: u32 = 4;

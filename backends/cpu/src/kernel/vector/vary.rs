@@ -1,5 +1,4 @@
-//! Which values of a region differ between neighbours in x, and whether the region can run in
-//! lanes.
+//! Which values of a region differ between neighbours, and whether the region can run in lanes.
 
 use super::super::carried::{Carried, Carry};
 use super::super::regions::{Region, RegionPlan};
@@ -9,8 +8,9 @@ use magpie_mpir::{Inst, MpirFn, Op, Value, ValueDef};
 /// Larger regions are not worth a second copy.
 const MAX_INSTS: usize = 4000;
 
-/// For each value, whether it differs between lanes.
+/// For each value, whether it differs along some of the three dimensions of a workgroup.
 pub(crate) struct Vary {
+    along: [bool; 3],
     vary: Vec<bool>,
 }
 
@@ -20,8 +20,8 @@ impl Vary {
     }
 
     /// Finds what varies in a region. Phis start as the same and change when an arm varies.
-    pub(crate) fn new(f: &MpirFn, region: &Region, carried: &Carried) -> Vary {
-        let mut s = Vary { vary: vec![false; f.locals.len()] };
+    pub(crate) fn new(f: &MpirFn, region: &Region, carried: &Carried, along: [bool; 3]) -> Vary {
+        let mut s = Vary { along, vary: vec![false; f.locals.len()] };
         let mut changed = true;
         while changed {
             changed = false;
@@ -33,7 +33,7 @@ impl Vary {
                         continue;
                     }
                     let varies = match data.op {
-                        Op::GpuThreadId | Op::GpuGlobalId => data.dim() == 0,
+                        Op::GpuThreadId | Op::GpuGlobalId => s.along[data.dim() as usize % 3],
                         Op::Phi => {
                             let entered =
                                 region.leader == b && matches!(carried.get(v), Carry::Frame(_));
@@ -45,6 +45,17 @@ impl Vary {
                         s.vary[v.index()] = true;
                         changed = true;
                     }
+                }
+            }
+        }
+        // What only branches and other regions use of values from elsewhere.
+        for &b in &region.blocks {
+            if let Some(v) = f.block(b).term.operand() {
+                s.operand(f, v, carried);
+            }
+            for to in f.successors(b) {
+                for v in f.phis(to).filter_map(|phi| f.phi_value(phi, b)) {
+                    s.operand(f, v, carried);
                 }
             }
         }
@@ -68,7 +79,7 @@ impl Vary {
 
     fn expression(&mut self, f: &MpirFn, i: Inst, carried: &Carried) -> bool {
         match f.inst(i).op {
-            Op::GpuThreadId | Op::GpuGlobalId => f.inst(i).dim() == 0,
+            Op::GpuThreadId | Op::GpuGlobalId => self.along[f.inst(i).dim() as usize % 3],
             _ => (0..f.args(i).len()).any(|n| self.operand(f, f.arg(i, n), carried)),
         }
     }
@@ -87,8 +98,17 @@ pub(crate) fn is_eligible(
         return false;
     }
     let varies = region.blocks.iter().flat_map(|&b| &f.block(b).insts);
-    let any = varies.clone().any(|&i| f.inst(i).result().is_some_and(|v| vary.get(v)));
-    any && varies.clone().all(|&i| runs_in_lanes(f.inst(i).op))
+    let computes = varies.clone().any(|&i| f.inst(i).result().is_some_and(|v| vary.get(v)));
+    // All that some regions do is to hand a value on, such as a sum from one round to the next.
+    let hands_on = || {
+        let edges =
+            region.blocks.iter().flat_map(|&b| f.successors(b).into_iter().map(move |s| (b, s)));
+        edges
+            .filter(|&(b, s)| !plan.is_internal(b, s))
+            .any(|(b, s)| f.phis(s).any(|phi| f.phi_value(phi, b).is_some_and(|v| vary.get(v))))
+    };
+    (computes || hands_on())
+        && varies.clone().all(|&i| runs_in_lanes(f.inst(i).op))
         && region
             .blocks
             .iter()
