@@ -87,7 +87,7 @@ pub(crate) fn load_file(
     let entry = source_file::read(session, path, &display_name(path))?;
     let mut program = session.time("frontend", |session| match language {
         Language::Magpie => compile_magpie(session, project, entry),
-        Language::Miri => compile_miri(session, entry),
+        Language::Miri => compile_miri(session, path, entry),
         Language::Mpir => read_mpir(session, entry),
     })?;
     if project.manifest.ptx.shared_opt_in {
@@ -149,13 +149,21 @@ fn compile_magpie(
 
 // ----- Miri -----
 
-fn compile_miri(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
+fn compile_miri(session: &mut Session, path: &Path, entry: FileId) -> Result<Program, Stop> {
     let library = session.sources.add(magpie_miri::LIBRARY_NAME, magpie_miri::LIBRARY);
-    let output = session
-        .sources
-        .file(entry)
-        .map(|file| magpie_miri::compile(entry, &file.name, &file.text, library));
-    let output = output.unwrap_or_default();
+    let source = |session: &Session, file| {
+        let found = session.sources.file(file)?;
+        Some(magpie_miri::Source { file, name: found.name.clone(), text: found.text.clone() })
+    };
+    let Some(own) = source(session, entry) else { return Err(Stop::Refused) };
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let mut read = |module: &str| {
+        let path = folder.join(module).with_extension("mi");
+        // What is there and cannot be read was reported.
+        let file = path.exists().then(|| source_file::read(session, &path, &display_name(&path)));
+        source(session, file?.ok()?)
+    };
+    let output = magpie_miri::compile(&own, library, &mut read);
     session.report_all(output.diagnostics);
     session.stop_on_errors()?;
     let magpie_miri::Output { module, main, kernels, unlaunched, doubtful_writes, costs, .. } =

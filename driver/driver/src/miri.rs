@@ -2,7 +2,7 @@
 //! that its syntactic rule does not accept.
 
 use magpie_diag::{Code, Diagnostic, Severity, Span};
-use magpie_gpu::surface::check_closed_kernels;
+use magpie_gpu::surface::{check_barriers_strictly, check_closed_kernels};
 use magpie_mpir::analysis::{LaunchDomain, WriteAnswer, write_conflicts};
 use magpie_mpir::{FnId, Module};
 use rustc_hash::FxHashMap;
@@ -24,6 +24,12 @@ impl MiriChecks {
         let kernels = [launched, &self.unlaunched].concat();
         let mut out: Vec<Diagnostic> =
             check_closed_kernels(module, &kernels).into_iter().map(in_miri).collect();
+        for &id in &kernels {
+            let found = check_barriers_strictly(module.func(id), &module.types);
+            out.extend(found.into_iter().map(in_miri));
+        }
+        out.sort_by_key(|d| (d.primary.file, d.primary.start));
+        out.dedup_by(|a, b| a.code == b.code && a.primary == b.primary);
         if self.doubtful_writes.is_empty() {
             return out;
         }

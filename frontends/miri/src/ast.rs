@@ -63,6 +63,12 @@ macro_rules! arena {
             }
         }
 
+        impl std::ops::IndexMut<$id> for Ast {
+            fn index_mut(&mut self, id: $id) -> &mut $node {
+                &mut self.$field[id.0 as usize]
+            }
+        }
+
         impl Add<$node> for Ast {
             type Id = $id;
             fn add(&mut self, node: $node) -> $id {
@@ -261,6 +267,8 @@ pub(crate) struct TypeExpr {
 #[derive(Debug)]
 pub(crate) enum TypeExprKind {
     Name(Sym, Vec<TypeArg>),
+    /// `module.Name<…>`
+    Qualified(Ident, Sym, Vec<TypeArg>),
     List(TypeExprId),
     Array(TypeExprId, ExprId),
     Set(TypeExprId),
@@ -365,7 +373,19 @@ pub(crate) struct StructDecl {
     pub(crate) generics: Vec<Ident>,
     pub(crate) implements: Vec<Ident>,
     pub(crate) fields: Vec<(Ident, TypeExprId)>,
+    /// Functions whose first parameter is `self`.
+    pub(crate) methods: Vec<FnDeclId>,
     pub(crate) head: Span,
+}
+
+/// A trait. Its methods have a type parameter for the type that implements it.
+#[derive(Debug)]
+pub(crate) struct TraitDecl {
+    pub(crate) name: Ident,
+    /// Methods that implementers must have; their bodies are empty.
+    pub(crate) required: Vec<FnDeclId>,
+    /// Methods that implementers have without writing them.
+    pub(crate) provided: Vec<FnDeclId>,
 }
 
 #[derive(Debug)]
@@ -392,8 +412,10 @@ pub(crate) struct File {
     pub(crate) fns: Vec<FnDeclId>,
     pub(crate) structs: Vec<StructDecl>,
     pub(crate) enums: Vec<EnumDecl>,
-    pub(crate) traits: Vec<Ident>,
+    pub(crate) traits: Vec<TraitDecl>,
     pub(crate) aliases: Vec<(Ident, TypeExprId)>,
+    /// Where the names of private declarations stand.
+    pub(crate) private: Vec<Span>,
     /// In source order, constants included.
     pub(crate) stmts: Vec<StmtId>,
 }

@@ -12,8 +12,10 @@ mod ast;
 mod cost;
 mod lex;
 mod lower;
+mod modules;
 mod parse;
 mod program;
+mod receivers;
 mod residency;
 mod ty;
 mod walk;
@@ -22,6 +24,7 @@ mod writes;
 pub use cost::{Cost, CostClass};
 use magpie_diag::{Diagnostic, FileId, sort_diagnostics};
 use magpie_mpir::{FnId, Module};
+pub use modules::Source;
 
 /// The library that is written in Miri. Its file belongs to the sources of a build, so that places
 /// in it have a name.
@@ -57,19 +60,29 @@ pub fn syntax_errors(file: FileId, text: &str) -> Vec<Diagnostic> {
     parse::parse(file, text, &mut ast, &mut names).1
 }
 
-/// Compiles a program of one file. `name` is the file's name in messages at run time, `library`
-/// the file of [`LIBRARY`].
-pub fn compile(file: FileId, name: &str, text: &str, library: FileId) -> Output {
+/// Compiles a program. `library` is the file of [`LIBRARY`]; `read` gives the text of a module of
+/// the program by its path, `a/b` for `use local.a.b`, if there is one.
+pub fn compile(
+    entry: &Source,
+    library: FileId,
+    read: &mut dyn FnMut(&str) -> Option<Source>,
+) -> Output {
     let mut ast = ast::Ast::default();
     let mut names = ast::Interner::default();
-    let (library, mut diagnostics) = parse::parse(library, LIBRARY, &mut ast, &mut names);
-    let (own, found) = parse::parse(file, text, &mut ast, &mut names);
-    diagnostics.extend(found);
+    let mut diagnostics = Vec::new();
+    let mut loader = modules::Loader::new(&mut ast, &mut names, &mut diagnostics, read);
+    loader.add(library, "", LIBRARY);
+    loader.add(entry.file, "", &entry.text);
+    let (files, sources) = (loader.files, loader.sources);
     let mut output = Output::default();
     // A text with holes would be reported twice.
     if !diagnostics.iter().any(Diagnostic::is_error) {
-        let program = program::Program::new(ast, names, library, own, &mut diagnostics);
-        let places = lower::Places { file: name, text };
+        let program = program::Program::new(ast, names, files, &mut diagnostics);
+        let mut places = lower::Places::default();
+        places.add(library, LIBRARY_NAME, LIBRARY);
+        for source in sources.iter().chain([entry]) {
+            places.add(source.file, &source.name, &source.text);
+        }
         let lowered = lower::lower(&program, &places, &mut diagnostics);
         output.module = lowered.module;
         output.main = lowered.main;

@@ -135,7 +135,10 @@ impl Search<'_, '_> {
                         }
                     }
                     ExprKind::Name(name) => {
-                        let Some(Item::Fn(decl)) = program.item(name) else { return };
+                        let Some(Item::Fn(decl)) = program.item(name, program.ast[*callee].span)
+                        else {
+                            return;
+                        };
                         for (n, arg) in args.iter().enumerate() {
                             if self.is_param(arg.value) && arg.name.is_none() {
                                 handed_on.push((decl, n));

@@ -28,6 +28,7 @@ pub(crate) enum TyKind {
     Str,
     /// `a..b` as a value.
     Range,
+    /// With its length, or [`size_of_param`].
     Array(Ty, u64),
     List(Ty),
     Set(Ty),
@@ -45,6 +46,20 @@ pub(crate) enum TyKind {
     Number(u64),
     /// A type parameter, where a generic function is matched with its arguments.
     Param(Sym),
+}
+
+/// More elements than any array has: from here on sizes stand for type parameters, where a generic
+/// function is matched with its arguments.
+const PARAM_SIZES: u64 = 1 << 32;
+
+/// The size that stands for a type parameter: `N` of `Array<f32, N>`.
+pub(crate) fn size_of_param(name: Sym) -> u64 {
+    PARAM_SIZES + u64::from(name.0)
+}
+
+/// The type parameter that a size stands for.
+pub(crate) fn param_of_size(size: u64) -> Option<Sym> {
+    size.checked_sub(PARAM_SIZES).map(|n| Sym(n as u32))
 }
 
 /// Types with fixed ids, in the order in which [`Types::new`] makes them.

@@ -1,7 +1,7 @@
 //! Any text gives diagnostics with places inside of it, never a panic and never an endless run.
 
 use magpie_diag::{Diagnostic, FileId};
-use magpie_miri::{LIBRARY, compile};
+use magpie_miri::{LIBRARY, Source, compile};
 use magpie_mpir::verify::{Stage, verify_module};
 use proptest::prelude::*;
 use std::path::Path;
@@ -11,7 +11,8 @@ const LIBRARY_FILE: FileId = FileId(1);
 
 /// Compiles a text and checks what is reported.
 fn check(text: &str) -> Vec<Diagnostic> {
-    let output = compile(FILE, "fuzz.mi", text, LIBRARY_FILE);
+    let entry = Source { file: FILE, name: "fuzz.mi".to_string(), text: text.to_string() };
+    let output = compile(&entry, LIBRARY_FILE, &mut |_| None);
     for d in &output.diagnostics {
         let length = match d.primary.file {
             FILE => text.len(),

@@ -9,6 +9,19 @@ use magpie_types::TypeCtx;
 /// Reports each barrier of a closed kernel that stands in divergent control flow
 /// (`MPG_CORE_1401`).
 pub fn check_barriers(kernel: &MpirFn, types: &TypeCtx) -> Vec<Diagnostic> {
+    divergent_barriers(kernel, types, Uniformity::new)
+}
+
+/// As [`check_barriers`], for a language in which what a kernel writes itself is never uniform.
+pub fn check_barriers_strictly(kernel: &MpirFn, types: &TypeCtx) -> Vec<Diagnostic> {
+    divergent_barriers(kernel, types, Uniformity::of_written_memory)
+}
+
+fn divergent_barriers(
+    kernel: &MpirFn,
+    types: &TypeCtx,
+    uniformity: fn(&MpirFn, &TypeCtx, &Cfg) -> Uniformity,
+) -> Vec<Diagnostic> {
     let barriers: Vec<_> = kernel
         .block_ids()
         .flat_map(|b| kernel.block(b).insts.iter().map(move |&i| (b, i)))
@@ -18,7 +31,7 @@ pub fn check_barriers(kernel: &MpirFn, types: &TypeCtx) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let cfg = Cfg::new(kernel);
-    let uniformity = Uniformity::new(kernel, types, &cfg);
+    let uniformity = uniformity(kernel, types, &cfg);
     let mut out = Vec::new();
     for (b, i) in barriers {
         if !cfg.is_reachable(b) || uniformity.is_uniform_block(b) {

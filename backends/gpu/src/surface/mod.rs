@@ -16,7 +16,7 @@ mod types;
 mod walk;
 mod write_races;
 
-pub use barriers::check_barriers;
+pub use barriers::{check_barriers, check_barriers_strictly};
 pub use bounds_guards::check_bounds_guards;
 pub use shared_races::check_shared_races;
 pub use write_races::{check_unproved_writes, check_write_collisions};

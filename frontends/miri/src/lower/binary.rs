@@ -200,9 +200,7 @@ impl Body<'_, '_, '_> {
         if !self.cx.tys.is_int(t) || !self.cx.adapts(divisor) {
             return Ok(());
         }
-        let subst = std::mem::take(&mut self.subst);
-        let known = self.cx.const_int(divisor, &subst);
-        self.subst = subst;
+        let known = self.known_int(divisor);
         if known != Some(0) {
             return Ok(());
         }
@@ -306,13 +304,16 @@ impl Body<'_, '_, '_> {
             if !self.cx.tys.is_int(x.ty) {
                 return Err(self.mismatch(span, x.ty, ty::INT));
             }
-            let (low, high) = self.range_ends(start, end, inclusive)?;
+            let (low, high) = self.range_ends(start, end, inclusive, Code::MIR0202)?;
             let id = self.machine(low.ty);
             let x = self.b.cast(x.v, id);
             let above = self.b.compare(Op::IcmpSge, x, low.v);
             let below = self.b.compare(Op::IcmpSlt, x, high.v);
             let v = self.b.same(Op::IAnd, &[above, below]);
             return Ok(self.val(ty::BOOL, v));
+        }
+        if let Some(id) = self.resident_of(b) {
+            return Err(self.refuse_method(self.locals[id as usize].name, "in", span));
         }
         self.no_alloc(span, "or search a collection")?;
         // The collection says what is looked for.

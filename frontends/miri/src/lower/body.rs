@@ -4,7 +4,7 @@ use super::locals::{Local, LocalKind};
 use super::types::Subst;
 use super::{Cx, Form, Lower, Poisoned};
 use crate::ast::*;
-use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::ty::{Ty, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Block as MpirBlock, Builder, Const, Flags, Op, Value, Variable};
 use magpie_types::abi::RtFn;
@@ -30,6 +30,14 @@ pub(super) struct Loop {
     pub(super) is_forall: bool,
 }
 
+/// What a block declares.
+#[derive(Default)]
+pub(super) struct Scope {
+    names: Vec<Sym>,
+    /// Constants that were there before it.
+    consts: usize,
+}
+
 /// What `return` does.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Returns {
@@ -52,7 +60,7 @@ pub(super) struct Body<'c, 'p, 'f> {
     pub(super) locals: Vec<Local>,
     /// By name: the local it means and, under it, those that it hides.
     pub(super) names: FxHashMap<Sym, Vec<u32>>,
-    pub(super) scopes: Vec<Vec<Sym>>,
+    pub(super) scopes: Vec<Scope>,
     pub(super) loops: Vec<Loop>,
     pub(super) returns: Returns,
     pub(super) span: Span,
@@ -62,6 +70,8 @@ pub(super) struct Body<'c, 'p, 'f> {
     pub(super) in_division: bool,
     /// Float literals without a type are `f32`: the initializer of a device-resident binding.
     pub(super) resident_literals: bool,
+    /// In a copy of a function for device-resident arguments: where it is called.
+    pub(super) resident_call: Option<Span>,
     /// Whether the top of a script is lowered.
     pub(super) is_script: bool,
 }
@@ -81,13 +91,14 @@ impl<'c, 'p, 'f> Body<'c, 'p, 'f> {
             subst,
             locals: Vec::new(),
             names: FxHashMap::default(),
-            scopes: vec![Vec::new()],
+            scopes: vec![Scope::default()],
             loops: Vec::new(),
             returns: Returns::default(),
             span: Span::NONE,
             forall_base: None,
             in_division: false,
             resident_literals: false,
+            resident_call: None,
             is_script: false,
         }
     }
@@ -137,15 +148,7 @@ impl<'c, 'p, 'f> Body<'c, 'p, 'f> {
         if !self.device {
             return t;
         }
-        match self.cx.tys.kind(t) {
-            TyKind::Int => ty::I32,
-            TyKind::Float => ty::F32,
-            TyKind::Array(e, n) => {
-                let e = self.norm(e);
-                self.cx.tys.intern(TyKind::Array(e, n))
-            }
-            _ => t,
-        }
+        self.cx.device_type(t)
     }
 
     pub(super) fn resolve(&mut self, id: TypeExprId) -> Lower<Ty> {
@@ -282,11 +285,13 @@ impl<'c, 'p, 'f> Body<'c, 'p, 'f> {
     // ----- scopes -----
 
     pub(super) fn push_scope(&mut self) {
-        self.scopes.push(Vec::new());
+        self.scopes.push(Scope { names: Vec::new(), consts: self.cx.local_consts.len() });
     }
 
     pub(super) fn pop_scope(&mut self) {
-        for name in self.scopes.pop().unwrap_or_default() {
+        let scope = self.scopes.pop().unwrap_or_default();
+        self.cx.local_consts.truncate(scope.consts);
+        for name in scope.names {
             if let Some(list) = self.names.get_mut(&name) {
                 list.pop();
             }
@@ -303,7 +308,7 @@ impl<'c, 'p, 'f> Body<'c, 'p, 'f> {
         self.locals.push(local);
         self.names.entry(name).or_default().push(id);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push(name);
+            scope.names.push(name);
         }
         id
     }

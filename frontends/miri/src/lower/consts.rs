@@ -3,9 +3,9 @@
 use super::types::Subst;
 use super::{Cx, Lower};
 use crate::ast::*;
-use crate::program::Item;
+use crate::program::{Item, Module};
 use crate::ty::{Ty, TyKind};
-use magpie_diag::Code;
+use magpie_diag::{Code, Span};
 
 /// The value of a constant.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,28 +30,52 @@ const MAX_DEPTH: u32 = 64;
 impl Cx<'_> {
     /// Evaluates every constant, so that each is reported where it stands.
     pub(super) fn check_consts(&mut self) {
-        let program = self.program;
-        for &id in &program.consts {
-            let StmtKind::Const(binder) = &program.ast[id].kind else { continue };
-            let known = self.constant(binder.name.sym).is_some();
-            if !known && !self.diagnostics.iter().any(|d| d.primary == binder.name.span) {
-                let message = format!("`{}` is not constant", program.name(binder.name.sym));
-                let help = "a constant is made of literals and other constants with operators";
-                self.error(Code::MIR0202, binder.name.span, message, help);
-            }
+        for &id in &self.program.consts {
+            self.check_const(id);
         }
     }
 
-    /// The constant of a name, if it is one and can be evaluated.
-    pub(super) fn constant(&mut self, name: Sym) -> Option<Const> {
+    /// Evaluates a constant; reports it when it cannot be.
+    pub(super) fn check_const(&mut self, id: StmtId) {
         let program = self.program;
-        let Some(Item::Const(id)) = program.item(name) else { return None };
-        let StmtKind::Const(binder) = &program.ast[id].kind else { return None };
-        if let Some(&known) = self.consts.get(&name) {
+        let StmtKind::Const(binder) = &program.ast[id].kind else { return };
+        let known = self.constant_of(id).is_some();
+        if !known && !self.diagnostics.iter().any(|d| d.primary == binder.name.span) {
+            let message = format!("`{}` is not constant", program.name(binder.name.sym));
+            let help = "a constant is made of literals and other constants with operators";
+            self.error(Code::MIR0202, binder.name.span, message, help);
+        }
+    }
+
+    /// The constant of a name, if it is one and can be evaluated: of a function around the present
+    /// place, or of the file.
+    pub(super) fn constant(&mut self, name: Sym, at: Span) -> Option<Const> {
+        let local = self.local_consts.iter().rev().find(|c| c.0 == name);
+        match (local, self.program.item(name, at)) {
+            (Some(&(_, id)), _) | (None, Some(Item::Const(id))) => self.constant_of(id),
+            _ => None,
+        }
+    }
+
+    /// What `module.name` means.
+    pub(super) fn item_of_module(&self, base: ExprId, name: Ident) -> Option<Item> {
+        let base = &self.program.ast[base];
+        match base.kind {
+            ExprKind::Name(module) => match self.program.module(module, base.span)? {
+                Module::File(file) => self.program.exported(file, name.sym),
+                Module::Library => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn constant_of(&mut self, id: StmtId) -> Option<Const> {
+        let StmtKind::Const(binder) = &self.program.ast[id].kind else { return None };
+        if let Some(&known) = self.consts.get(&id) {
             return known;
         }
         // While it is being evaluated it has no value: a constant cannot be made of itself.
-        self.consts.insert(name, None);
+        self.consts.insert(id, None);
         let ty = binder.ty.and_then(|t| self.resolve(t, &Subst::new()).ok());
         let value = binder.init.and_then(|e| self.const_value(e, &Subst::new(), 0));
         let value = value.map(|value| match (ty.map(|t| self.tys.is_float(t)), value) {
@@ -59,12 +83,12 @@ impl Cx<'_> {
             (_, value) => value,
         });
         let known = value.map(|value| Const { value, ty });
-        self.consts.insert(name, known);
+        self.consts.insert(id, known);
         known
     }
 
-    pub(super) fn const_int_named(&mut self, name: Sym) -> Option<i128> {
-        match self.constant(name)?.value {
+    pub(super) fn const_int_named(&mut self, name: Sym, at: Span) -> Option<i128> {
+        match self.constant(name, at)?.value {
             ConstValue::Int(n) => Some(n),
             _ => None,
         }
@@ -101,8 +125,12 @@ impl Cx<'_> {
                 {
                     return Some(Int(n as i128));
                 }
-                self.constant(name)?.value
+                self.constant(name, program.ast[e].span)?.value
             }
+            ExprKind::Member(base, name) => match self.item_of_module(base, name)? {
+                Item::Const(id) => self.constant_of(id)?.value,
+                _ => return None,
+            },
             ExprKind::Unary(op, e) => match (op, self.const_value(e, subst, depth + 1)?) {
                 (UnaryOp::Neg, Int(n)) => Int(-n),
                 (UnaryOp::Neg, Float(x)) => Float(-x),
@@ -129,7 +157,7 @@ impl Cx<'_> {
             &ExprKind::Unary(UnaryOp::Neg | UnaryOp::Plus, e) => self.adapts(e),
             &ExprKind::Binary(op, a, b) if op.is_arithmetic() => self.adapts(a) && self.adapts(b),
             &ExprKind::Cond { then, otherwise, .. } => self.adapts(then) && self.adapts(otherwise),
-            &ExprKind::Name(name) => self.constant(name).is_some_and(|c| {
+            &ExprKind::Name(name) => self.constant(name, program.ast[e].span).is_some_and(|c| {
                 c.ty.is_none() && matches!(c.value, ConstValue::Int(_) | ConstValue::Float(_))
             }),
             _ => false,

@@ -2,7 +2,9 @@
 //! run on a device, with everything that they call.
 
 use super::body::{Body, Val};
+use super::generics::Inference;
 use super::instances::Key;
+use super::types::Subst;
 use super::{Cx, Lower, Poisoned};
 use crate::ast::*;
 use crate::program::Item;
@@ -18,17 +20,21 @@ struct Obstacle {
 }
 
 impl Body<'_, '_, '_> {
+    /// Calls a function from a kernel; `early` holds arguments that are evaluated already.
     pub(super) fn call_on_device(
         &mut self,
         id: FnDeclId,
+        type_args: Vec<Ty>,
         exprs: &[ExprId],
-        _want: Option<Ty>,
+        early: &[Option<Val>],
         span: Span,
     ) -> Lower<Val> {
         let program = self.cx.program;
         let decl = &program.ast[id];
         let text = program.name(decl.name.sym).to_string();
-        if let Some(obstacle) = self.cx.obstacle(id, &mut Vec::new()) {
+        let subst: Subst =
+            decl.generics.iter().map(|g| g.sym).zip(type_args.iter().copied()).collect();
+        if let Some(obstacle) = self.cx.obstacle(id, &subst, &mut Vec::new()) {
             let message = format!("`{text}` cannot run on a device: {}", obstacle.why);
             let help = "call functions of numbers that return a number, and print on the host";
             self.cx.report(
@@ -38,20 +44,22 @@ impl Body<'_, '_, '_> {
             );
             return Err(Poisoned);
         }
-        if !decl.generics.is_empty() {
-            let message = "calling a function with type parameters from a kernel";
-            return Err(self.unsupported(span, message, "write it for one type"));
-        }
         let resident = vec![None; decl.params.len()];
-        let key = Key { decl: id, device: true, args: Vec::new(), resident };
+        let key = Key { decl: id, device: true, args: type_args, resident };
         let instance = self.cx.instance(key);
         if instance.poisoned {
             return Err(Poisoned);
         }
         let mut operands = Vec::with_capacity(exprs.len());
-        for (&e, &t) in exprs.iter().zip(&instance.params) {
-            let t = self.norm(t);
-            operands.push(self.expr_as(e, t)?.v);
+        for (n, (&e, &t)) in exprs.iter().zip(&instance.params).enumerate() {
+            let val = match early[n] {
+                Some(val) => {
+                    let at = self.expr_span(e);
+                    self.coerce(val, t, at)?
+                }
+                None => self.expr_as(e, t)?,
+            };
+            operands.push(val.v);
         }
         self.at(span);
         let t = self.norm(instance.ret);
@@ -65,7 +73,12 @@ impl Body<'_, '_, '_> {
 
 impl Cx<'_> {
     /// What keeps a function from running on a device.
-    fn obstacle(&mut self, id: FnDeclId, path: &mut Vec<FnDeclId>) -> Option<Obstacle> {
+    fn obstacle(
+        &mut self,
+        id: FnDeclId,
+        subst: &Subst,
+        path: &mut Vec<FnDeclId>,
+    ) -> Option<Obstacle> {
         let program = self.program;
         let decl = &program.ast[id];
         let text = program.name(decl.name.sym);
@@ -81,9 +94,8 @@ impl Cx<'_> {
         if decl.result.is_none() {
             return refuse(format!("`{text}` returns nothing"), at);
         }
-        let subst = Vec::new();
         for param in &decl.params {
-            let t = self.resolve(param.ty, &subst).ok()?;
+            let t = self.resolve(param.ty, subst).ok()?;
             if param.out || !self.is_device_value(t) {
                 let why = format!(
                     "parameter `{}` of `{text}` is {}",
@@ -98,7 +110,7 @@ impl Cx<'_> {
             }
         }
         if let Some(t) = decl.result {
-            let t = self.resolve(t, &subst).ok()?;
+            let t = self.resolve(t, subst).ok()?;
             if !self.is_device_value(t) {
                 return refuse(format!("`{text}` returns a `{}`", self.ty_name(t)), at);
             }
@@ -111,8 +123,11 @@ impl Cx<'_> {
             let span = program.ast[e].span;
             match &program.ast[e].kind {
                 ExprKind::Call(callee, _) => {
+                    if self.makes_collection(*callee) {
+                        found.get_or_insert((format!("`{text}` makes a collection"), span));
+                    }
                     if let ExprKind::Name(name) = program.ast[*callee].kind {
-                        match program.item(name) {
+                        match program.item(name, span) {
                             Some(Item::Fn(f)) => calls.push(f),
                             Some(_) => {}
                             None if super::library::is_io(program.name(name)) => {
@@ -126,6 +141,9 @@ impl Cx<'_> {
                 ExprKind::Str(_) | ExprKind::Format(_) => {
                     found.get_or_insert((format!("`{text}` makes a text"), span));
                 }
+                ExprKind::Map(_) | ExprKind::Set(_) => {
+                    found.get_or_insert((format!("`{text}` makes a collection"), span));
+                }
                 ExprKind::Lambda(_) => {
                     found.get_or_insert((format!("`{text}` makes a function"), span));
                 }
@@ -136,15 +154,38 @@ impl Cx<'_> {
         calls.sort_unstable_by_key(|f| program.ast[*f].head.start);
         calls.dedup();
         for f in calls {
-            result = result.or_else(|| self.obstacle(f, path));
+            if result.is_none() {
+                // Type arguments of the call are not known yet: its own check follows.
+                let open = Inference::new(self, &program.ast[f].generics).open;
+                result = self.obstacle(f, &open, path);
+            }
         }
         path.pop();
         result
     }
 
+    /// Whether the constructor of a collection, an option or a result is called.
+    fn makes_collection(&self, callee: ExprId) -> bool {
+        let program = self.program;
+        let is_word = |name: Sym, at: Span| {
+            let known =
+                matches!(program.name(name), "List" | "Map" | "Set" | "Some" | "Ok" | "Err");
+            known && program.item(name, at).is_none()
+        };
+        match program.ast[callee].kind {
+            ExprKind::Name(name) => is_word(name, program.ast[callee].span),
+            ExprKind::Type(t) => match program.ast[t].kind {
+                TypeExprKind::Name(name, _) => is_word(name, program.ast[t].span),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     fn is_device_value(&mut self, t: Ty) -> bool {
         match self.tys.kind(t) {
             TyKind::Atomic(_) => false,
+            TyKind::Param(_) => true,
             _ => self.is_element(t),
         }
     }

@@ -4,8 +4,9 @@ use super::body::{Body, Val};
 use super::locals::LocalKind;
 use super::{Lower, Poisoned};
 use crate::ast::*;
-use crate::program::Item;
+use crate::program::{Item, Module};
 use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::walk::{Node, walk_expr};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::abi::RtFn;
@@ -170,47 +171,77 @@ impl Body<'_, '_, '_> {
         {
             return self.int_literal(n.into(), want, span);
         }
-        let program = self.cx.program;
-        match program.item(name) {
-            Some(Item::Const(_)) => {
-                let known = self.cx.constant(name).ok_or(Poisoned)?;
+        if let Some(known) = self.cx.constant(name, span) {
+            return self.const_value(known.value, known.ty, want, span);
+        }
+        if self.cx.local_consts.iter().any(|c| c.0 == name) {
+            return Err(Poisoned);
+        }
+        if let Some(item) = self.cx.program.item(name, span) {
+            return self.item_value(item, name, want, span);
+        }
+        let x = match self.library_name(name, span) {
+            "PI" => std::f64::consts::PI,
+            "E" => std::f64::consts::E,
+            "INF" => f64::INFINITY,
+            _ => return Err(self.undefined(name, span)),
+        };
+        Ok(self.float_literal(x, None, want))
+    }
+
+    /// The value of a declaration at the top of a file.
+    fn item_value(&mut self, item: Item, name: Sym, want: Option<Ty>, span: Span) -> Lower<Val> {
+        match item {
+            // What is no constant is reported where it is declared.
+            Item::Const(id) => {
+                let known = self.cx.constant_of(id).ok_or(Poisoned)?;
                 self.const_value(known.value, known.ty, want, span)
             }
-            Some(Item::Fn(id)) => self.function_value(id, span),
-            Some(Item::Struct(_) | Item::Enum(_) | Item::Trait | Item::Alias(_)) => {
-                let message = format!("`{}` is a type, not a value", program.name(name));
+            Item::Fn(id) => self.function_value(id, span),
+            Item::Struct(_) | Item::Enum(_) | Item::Trait(_) | Item::Alias(_) => {
+                let message = format!("`{}` is a type, not a value", self.cx.program.name(name));
                 Err(self.error(Code::MIR0202, span, message, "call it with its fields"))
-            }
-            None => {
-                let text = self.library_name(name);
-                let x = match text {
-                    "PI" => std::f64::consts::PI,
-                    "E" => std::f64::consts::E,
-                    "INF" => f64::INFINITY,
-                    _ => return Err(self.undefined(name, span)),
-                };
-                Ok(self.float_literal(x, None, want))
             }
         }
     }
 
     /// The library's name for a name: `use` may have given it another one.
-    pub(super) fn library_name(&self, name: Sym) -> &'static str {
+    pub(super) fn library_name(&self, name: Sym, span: Span) -> &'static str {
         let program = self.cx.program;
-        let own = program.renamed.get(&name).copied().unwrap_or(name);
-        super::library::known(program.name(own))
+        super::library::known(program.name(program.library_name(name, span)))
     }
 
-    /// Whether an expression names a module, so that a member of it is a name of the library.
-    pub(super) fn is_module(&self, e: ExprId) -> bool {
-        match &self.cx.program.ast[e].kind {
-            ExprKind::Name(name) => {
-                self.lookup(*name).is_none()
-                    && self.cx.program.item(*name).is_none()
-                    && self.cx.program.modules.contains_key(name)
+    /// The module that an expression names, so that a member of it is a name of the module.
+    pub(super) fn module_of(&self, e: ExprId) -> Option<Module> {
+        let node = &self.cx.program.ast[e];
+        match node.kind {
+            ExprKind::Name(name)
+                if self.lookup(name).is_none()
+                    && self.cx.program.item(name, node.span).is_none() =>
+            {
+                self.cx.program.module(name, node.span)
             }
-            _ => false,
+            _ => None,
         }
+    }
+
+    /// The declaration that a name, or a name of a module, stands for.
+    pub(super) fn item_of(&self, e: ExprId) -> Option<Item> {
+        let node = &self.cx.program.ast[e];
+        match node.kind {
+            ExprKind::Name(name) if self.lookup(name).is_none() => {
+                self.cx.program.item(name, node.span)
+            }
+            ExprKind::Member(base, name) if self.module_of(base).is_some() => {
+                self.cx.item_of_module(base, name)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn no_such_member(&mut self, name: Ident) -> Poisoned {
+        let message = format!("the module has no public `{}`", self.cx.program.name(name.sym));
+        self.error(Code::MIR0201, name.span, message, "declare it there, or correct its spelling")
     }
 
     /// The name of an expression that is one, if no local has it.
@@ -224,17 +255,20 @@ impl Body<'_, '_, '_> {
     }
 
     fn member(&mut self, base: ExprId, name: Ident, want: Option<Ty>, span: Span) -> Lower<Val> {
-        if self.is_module(base) {
-            return self.name(name.sym, want, span);
+        match self.module_of(base) {
+            Some(Module::Library) => return self.name(name.sym, want, span),
+            Some(Module::File(file)) => {
+                return match self.cx.program.exported(file, name.sym) {
+                    Some(item) => self.item_value(item, name.sym, want, span),
+                    None => Err(self.no_such_member(name)),
+                };
+            }
+            None => {}
         }
         if let Some(val) = self.context_member(base, name, span)? {
             return Ok(val);
         }
-        let program = self.cx.program;
-        if let ExprKind::Name(enum_name) = program.ast[base].kind
-            && self.lookup(enum_name).is_none()
-            && let Some(Item::Enum(n)) = program.item(enum_name)
-        {
+        if let Some(Item::Enum(n)) = self.item_of(base) {
             return self.variant(n, name, &[], want, span);
         }
         if let Some(id) = self.resident_of(base) {
@@ -372,22 +406,54 @@ impl Body<'_, '_, '_> {
         Ok(self.val(a.ty, v))
     }
 
+    /// The value of a constant integer expression, which no local name is part of.
+    pub(super) fn known_int(&mut self, e: ExprId) -> Option<i128> {
+        let ast = &self.cx.program.ast;
+        let mut is_constant = true;
+        walk_expr(ast, e, &mut |node| {
+            if let Node::Expr(e) = node
+                && let ExprKind::Name(name) = ast[e].kind
+            {
+                is_constant &= self.lookup(name).is_none();
+            }
+        });
+        if !is_constant {
+            return None;
+        }
+        let subst = std::mem::take(&mut self.subst);
+        let known = self.cx.const_int(e, &subst);
+        self.subst = subst;
+        known
+    }
+
+    /// Checks that the ends of a range are integers, with the given code when they are not.
+    fn check_ends(&mut self, ends: [(Val, ExprId); 2], code: Code) -> Lower<()> {
+        for (val, e) in ends {
+            if val.ty == ty::ERROR {
+                return Err(Poisoned);
+            }
+            if !self.cx.tys.is_int(val.ty) {
+                let span = self.expr_span(e);
+                let message =
+                    format!("a range of integers ends at a `{}`", self.cx.ty_name(val.ty));
+                return Err(self.error(code, span, message, "convert it: `… as int`"));
+            }
+        }
+        Ok(())
+    }
+
     /// The two ends of a range of integers, the second excluded.
     pub(super) fn range_ends(
         &mut self,
         start: ExprId,
         end: ExprId,
         inclusive: bool,
+        code: Code,
     ) -> Lower<(Val, Val)> {
         let int = self.norm(ty::INT);
         let a = self.expr(start, Some(int))?;
         let b = self.expr(end, Some(int))?;
-        for (val, e) in [(a, start), (b, end)] {
-            if !self.cx.tys.is_int(val.ty) {
-                let span = self.expr_span(e);
-                return Err(self.mismatch(span, val.ty, ty::INT));
-            }
-        }
+        self.check_ends([(a, start), (b, end)], code)?;
         let id = self.machine(int);
         let (a, mut b) = (self.b.cast(a.v, id), self.b.cast(b.v, id));
         if inclusive {
@@ -398,7 +464,7 @@ impl Body<'_, '_, '_> {
     }
 
     fn range_value(&mut self, start: ExprId, end: ExprId, inclusive: bool) -> Lower<Val> {
-        let (a, b) = self.range_ends(start, end, inclusive)?;
+        let (a, b) = self.range_ends(start, end, inclusive, Code::MIR0202)?;
         let id = self.machine(ty::RANGE);
         let v = self.b.value(Op::StructNew, id, &[a.v, b.v], 0);
         Ok(self.val(ty::RANGE, v))

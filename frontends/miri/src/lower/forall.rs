@@ -3,13 +3,14 @@
 use super::body::{Body, Loop, Val};
 use super::kernel::Kernel;
 use super::locals::{Buffer, Local, LocalKind};
+use super::pack::Origin;
 use super::{Cx, Lower, Poisoned};
 use crate::ast::*;
 use crate::cost::CostClass;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use crate::walk::{Node, names_in, walk_block};
 use crate::writes;
-use magpie_diag::{Code, Span};
+use magpie_diag::{Code, Diagnostic, Span};
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, MpirGpuMeta, Op, Value, imm_pair};
 use magpie_types::abi::RtFn;
 use magpie_types::kernel::GpuBackend;
@@ -81,7 +82,7 @@ impl Body<'_, '_, '_> {
                     help,
                 ));
             };
-            let (a, b) = self.range_ends(start, end, inclusive)?;
+            let (a, b) = self.range_ends(start, end, inclusive, Code::MIR1702)?;
             ends.push((a, b));
         }
         let captures = self.free_locals(forall);
@@ -105,6 +106,15 @@ impl Body<'_, '_, '_> {
         }
         self.check_outer_assignments(forall)?;
         self.device_forall(forall, &ends, &captures, span, frame)
+    }
+
+    /// Whether a loop captures something device-resident, so that it is a launch.
+    pub(super) fn uses_device(&self, forall: &Forall) -> bool {
+        let captures = self.free_locals(forall);
+        captures.iter().any(|&(id, _, _)| {
+            let local = &self.locals[id as usize];
+            local.ty == ty::ERROR || matches!(local.kind, LocalKind::Resident(_))
+        })
     }
 
     /// Whether a resident type is one value, not a collection.
@@ -213,13 +223,7 @@ impl Body<'_, '_, '_> {
             _ => match self.cx.tys.kind(t) {
                 TyKind::Error => return Err(Poisoned),
                 TyKind::Array(..) | TyKind::List(_) => {
-                    let text = self.cx.program.name(name).to_string();
-                    let message =
-                        format!("`{text}` lives on the host, but this launch runs on the device");
-                    let help = format!(
-                        "upload it first: `gpu let {text}_gpu = {text}`, then use `{text}_gpu`"
-                    );
-                    return Err(self.error(Code::MIR1705, span, message, help));
+                    return Err(self.host_capture(name, span));
                 }
                 TyKind::Vector(c, n) => {
                     let p = self.cx.machine(c, super::Form::Device);
@@ -231,11 +235,7 @@ impl Body<'_, '_, '_> {
                         fields.iter().any(|f| self.cx.tys.element(f.1).is_some())
                     } =>
                 {
-                    let text = self.cx.program.name(name).to_string();
-                    let message =
-                        format!("`{text}` lives on the host, but this launch runs on the device");
-                    let help = format!("bind it with `gpu let {text}_gpu = {text}` first");
-                    return Err(self.error(Code::MIR1705, span, message, help));
+                    return Err(self.host_capture(name, span));
                 }
                 _ if self.cx.is_element(t) => {
                     let p = self.cx.machine(t, super::Form::Device);
@@ -253,6 +253,21 @@ impl Body<'_, '_, '_> {
             },
         };
         Ok(Capture { name, local: id, mutable: local.mutable, kind })
+    }
+
+    /// A host collection in a launch. In a copy of a function for device-resident arguments it is
+    /// the call that mixes the residencies.
+    fn host_capture(&mut self, name: Sym, span: Span) -> Poisoned {
+        let text = self.cx.program.name(name);
+        let message = format!("`{text}` lives on the host, but this launch runs on the device");
+        let help = format!("upload it first: `gpu let {text}_gpu = {text}`, then use `{text}_gpu`");
+        let at = self.resident_call.unwrap_or(span);
+        let mut d = Diagnostic::new(Code::MIR1705, at, message).with_help(help);
+        if at != span {
+            d = d.with_secondary(span, "used here");
+        }
+        self.cx.report(d);
+        Poisoned
     }
 
     fn device_forall(
@@ -286,6 +301,9 @@ impl Body<'_, '_, '_> {
                 (Some(x), Some(y)) => y.checked_sub(x).map(|n| (x, n)),
                 _ => None,
             };
+            // What does not fit the indices of a launch is refused when it is launched.
+            let fits = |n: i64| i32::try_from(n).is_ok();
+            let known = known.filter(|&(start, n)| fits(start) && fits(n));
             axes.push(Axis { start: a.v, extent, known });
         }
         // A large or unknown number of groups in one dimension goes over to the second one.
@@ -311,7 +329,7 @@ impl Body<'_, '_, '_> {
                             args.push(self.field(val, n as u32, c).v);
                         }
                     } else {
-                        args.push(self.packed(val.v, *t, None));
+                        args.push(self.packed(val.v, *t, Origin::Local(capture.name)));
                     }
                 }
             }
@@ -333,13 +351,8 @@ impl Body<'_, '_, '_> {
         let mut grid = Vec::new();
         for (n, axis) in axes.iter().enumerate() {
             if axis.known.is_none() {
-                args.push(self.packed(axis.start, ty::INT, None));
-                args.push(self.packed(axis.extent, ty::INT, None));
-            } else if let Some((start, extent)) = axis.known
-                && (i32::try_from(start).is_err() || i32::try_from(extent).is_err())
-            {
-                let help = "the indices of a launch have 32 bits";
-                return Err(self.error(Code::MIR1702, forall.head, "the range is too large", help));
+                args.push(self.packed(axis.start, ty::INT, Origin::Value));
+                args.push(self.packed(axis.extent, ty::INT, Origin::Value));
             }
             let size = self.i64(block[n].into());
             let below = self.i64(i64::from(block[n]) - 1);

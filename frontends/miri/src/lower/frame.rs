@@ -13,6 +13,9 @@ impl Body<'_, '_, '_> {
             let help = "write it in host code";
             return Err(self.unsupported(span, "a `gpu frame` in a kernel", help));
         }
+        if passes.stmts.is_empty() {
+            return Err(self.frame_body(span));
+        }
         for &stmt in &passes.stmts {
             self.frame_stmt(stmt)?;
         }
@@ -24,6 +27,9 @@ impl Body<'_, '_, '_> {
         let span = program.ast[id].span;
         match &program.ast[id].kind {
             StmtKind::Forall(forall) => {
+                if !self.uses_device(forall) {
+                    return Err(self.frame_body(forall.head));
+                }
                 self.check_pass(forall)?;
                 self.forall_in(forall, span, true)
             }

@@ -3,6 +3,7 @@
 use super::body::{Body, Val};
 use super::kernel::Kernel;
 use super::locals::{Local, LocalKind};
+use super::pack::Origin;
 use super::{Cx, Form, Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
@@ -47,7 +48,8 @@ impl Cx<'_> {
     }
 
     fn kernel_name(&self, id: FnDeclId) -> String {
-        format!("miri.@{}", self.program.name(self.program.ast[id].name.sym))
+        let name = self.program.ast[id].name;
+        format!("miri.@{}{}", self.program.prefix(name.span), self.program.name(name.sym))
     }
 
     fn check_gpu_head(&mut self, id: FnDeclId) -> Lower<()> {
@@ -109,6 +111,14 @@ impl Cx<'_> {
     }
 
     fn build_gpu_fn(&mut self, id: FnDeclId, block: [u32; 3], name: &str) -> FnId {
+        // Constants of the function that launches it mean nothing here.
+        let outer = std::mem::take(&mut self.local_consts);
+        let kernel = self.lower_gpu_fn(id, block, name);
+        self.local_consts = outer;
+        kernel
+    }
+
+    fn lower_gpu_fn(&mut self, id: FnDeclId, block: [u32; 3], name: &str) -> FnId {
         let program = self.program;
         let decl = &program.ast[id];
         let fn_id = self.reserve(name);
@@ -228,13 +238,26 @@ impl Body<'_, '_, '_> {
             }
         };
         self.rt(RtFn::GpuTelemetryLaunch, fixed::UNIT, &[]);
-        let mut sizes: Vec<Value> =
-            dims.into_iter().map(|v| self.packed(v, ty::INT, None)).collect();
-        for size in &mut sizes {
-            *size = self.b.cast(*size, fixed::U32);
+        let mut sizes: Vec<Value> = Vec::new();
+        let done = self.new_block();
+        let zero = self.i64(0);
+        for size in dims {
+            let bad = self.b.compare(Op::IcmpSlt, size, zero);
+            self.panic_if(bad, "the grid of a launch has a negative size");
+            let narrow = self.packed(size, ty::INT, Origin::Value);
+            sizes.push(self.b.cast(narrow, fixed::U32));
+            // Without workgroups nothing runs.
+            if self.b.func().as_bits(size).is_none_or(|bits| bits == 0) {
+                let some = self.b.compare(Op::IcmpNe, size, zero);
+                let go_on = self.new_block();
+                self.b.cbr(some, go_on, done);
+                self.enter(go_on);
+            }
         }
         sizes.extend(block.map(|n| self.b.func().const_u32(n)));
         self.dispatch(kernel, &sizes, &operands, span);
+        self.b.br(done);
+        self.enter(done);
         Ok(self.unit())
     }
 
@@ -257,7 +280,7 @@ impl Body<'_, '_, '_> {
             if let TyKind::Vector(c, n) = self.cx.tys.kind(t) {
                 return Ok((0..n).map(|i| self.field(val, i.into(), c).v).collect());
             }
-            return Ok(vec![self.packed(val.v, t, None)]);
+            return Ok(vec![self.packed(val.v, t, Origin::Local(param.name.sym))]);
         }
         let Some(id) = self.resident_of(e) else {
             let message = format!("the argument for `{name}` is no device-resident binding");
@@ -305,9 +328,7 @@ impl Body<'_, '_, '_> {
             && self.free_name(*callee) == Some("Dim3")
         {
             for arg in args {
-                let is_local = matches!(program.ast[arg.value].kind, ExprKind::Name(n) if self.lookup(n).is_some());
-                let subst = self.subst.clone();
-                sizes.extend(if is_local { None } else { self.cx.const_int(arg.value, &subst) });
+                sizes.extend(self.known_int(arg.value));
             }
         }
         let help = "write `Dim3(16, 16, 1)`: the shape is part of the compiled kernel";

@@ -32,6 +32,8 @@ pub(super) struct Instance {
     pub(super) params: Vec<Ty>,
     pub(super) ret: Ty,
     pub(super) fn_id: FnId,
+    /// The first call with device-resident arguments.
+    pub(super) call: Option<Span>,
     /// Whether its head is wrong, so that calls are skipped.
     pub(super) poisoned: bool,
 }
@@ -91,7 +93,11 @@ impl Cx<'_> {
             }
             poisoned = true;
         }
-        let mut name = format!("miri.@{}", program.name(decl.name.sym));
+        let mut name = format!("miri.@{}", program.prefix(decl.name.span));
+        if let Some(owner) = program.owner(key.decl) {
+            name.push_str(&format!("{}.", program.name(owner)));
+        }
+        name.push_str(program.name(decl.name.sym));
         for t in &key.args {
             name.push_str(&format!(".{}", self.ty_name(*t)));
         }
@@ -113,11 +119,21 @@ impl Cx<'_> {
             params,
             ret,
             fn_id,
+            call: None,
             poisoned,
         };
         self.instances.ids.insert(key, count);
         self.instances.list.push(instance.clone());
         instance
+    }
+
+    /// Notes where a copy is called with device-resident arguments.
+    pub(super) fn note_call(&mut self, key: &Key, span: Span) {
+        if let Some(&id) = self.instances.ids.get(key)
+            && key.resident.iter().any(Option::is_some)
+        {
+            self.instances.list[id].call.get_or_insert(span);
+        }
     }
 
     /// Lowers all instances that were asked for, and those that this asks for.
@@ -178,6 +194,7 @@ impl Cx<'_> {
         let mut body =
             Body::new(self, Builder::new(&mut f), instance.device, instance.subst.clone());
         body.at(decl.head);
+        body.resident_call = instance.call;
         let mut returns = Returns {
             ty: (instance.ret != ty::UNIT).then_some(instance.ret),
             ..Returns::default()

@@ -147,9 +147,7 @@ impl Body<'_, '_, '_> {
         self.need_kernel(span)?;
         let [value, offset] = self.plain_args(text, args, span)?;
         let val = self.expr(value, None)?;
-        let is_local =
-            matches!(program.ast[offset].kind, ExprKind::Name(n) if self.lookup(n).is_some());
-        let known = if is_local { None } else { self.cx.const_int(offset, &self.subst.clone()) };
+        let known = self.known_int(offset);
         let Some(n) = known.filter(|n| (0..128).contains(n)) else {
             let at = self.expr_span(offset);
             let message = "the offset of `shuffle_down` is no constant from 0 to 127";
@@ -519,8 +517,7 @@ impl Body<'_, '_, '_> {
         }
     }
 
-    /// Methods of a resident struct of collections: functions of the library, whose bodies are
-    /// lowered in place.
+    /// Methods of a resident struct of collections, whose bodies are lowered in place.
     fn resident_struct_method(
         &mut self,
         id: u32,
@@ -532,14 +529,12 @@ impl Body<'_, '_, '_> {
         let program = self.cx.program;
         let local = self.locals[id as usize].clone();
         let TyKind::Struct(n, type_args) = self.cx.tys.kind(local.ty) else { return Err(Poisoned) };
-        let decl = &program.structs[n as usize];
-        let full = format!("__{}_{name}", program.name(decl.name.sym).to_ascii_lowercase());
-        let found = program.names.find(&full).and_then(|sym| program.item(sym));
-        let Some(crate::program::Item::Fn(f)) = found else {
+        let method = program.names.find(name).and_then(|name| program.method(n, name));
+        let Some(method) = method else {
             let message = format!("there is no method `{name}` for kernels");
             return Err(self.error(Code::MIR1803, span, message, "use the fields of the struct"));
         };
-        let f = &program.ast[f];
+        let f = &program.ast[method];
         if f.params.len() != args.len() + 1 {
             let message =
                 format!("`{name}` gets {} arguments instead of {}", args.len(), f.params.len() - 1);

@@ -1,14 +1,31 @@
 //! Methods of the types of the language.
 
 use super::body::{Body, Val};
+use super::generics::Inference;
 use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::program::Item;
+use crate::receivers::changes_collection;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value, imm_pair};
 use magpie_types::abi::RtFn;
 use magpie_types::{TypeKind, fixed};
+
+/// The ends of a slice, the second excluded.
+pub(super) struct SliceEnds {
+    pub(super) start: Value,
+    pub(super) end: Value,
+    pub(super) known_start: Option<i128>,
+    pub(super) known_end: Option<i128>,
+}
+
+impl SliceEnds {
+    /// The number of elements, when it is constant.
+    pub(super) fn known_len(&self) -> Option<u64> {
+        u64::try_from(self.known_end? - self.known_start?).ok()
+    }
+}
 
 impl Body<'_, '_, '_> {
     pub(super) fn method(
@@ -28,7 +45,11 @@ impl Body<'_, '_, '_> {
         {
             return Ok(val);
         }
-        if is_changing(&text)
+        if let Some(val) = self.method_of_place(base, name, args, want, span)? {
+            return Ok(val);
+        }
+        if changes_collection(&text)
+            && self.is_place(base)
             && let Some(val) = self.changing_method(base, &text, args, span)?
         {
             return Ok(val);
@@ -39,6 +60,10 @@ impl Body<'_, '_, '_> {
         let kind = self.cx.tys.kind(val.ty);
         // A field that holds a function.
         if let TyKind::Struct(n, list) = kind {
+            let receiver = (val, base);
+            if let Some(val) = self.method_of_value(n, name, receiver, args, want, span)? {
+                return Ok(val);
+            }
             let fields = self.cx.fields(n, list);
             if let Some(at) = fields.iter().position(|f| f.0 == name.sym)
                 && matches!(self.cx.tys.kind(fields[at].1), TyKind::Fn(..))
@@ -61,20 +86,24 @@ impl Body<'_, '_, '_> {
         if let Some(val) = found {
             return Ok(val);
         }
+        let is_collection = self.cx.tys.element(val.ty).is_some()
+            || matches!(kind, TyKind::Map(..) | TyKind::Set(_));
+        if is_collection && changes_collection(&text) {
+            let at = self.expr_span(base);
+            let help = "bind the value to a `var` and change that";
+            return Err(self.error(Code::MIR0203, at, "this value cannot be changed", help));
+        }
         // Methods that the library writes in the language itself.
         let prefix = match kind {
-            TyKind::Array(..) | TyKind::List(_) => "list".to_string(),
-            TyKind::Str => "string".to_string(),
-            TyKind::Struct(n, _) => {
-                let decl = &self.cx.program.structs[n as usize];
-                self.cx.program.name(decl.name.sym).to_ascii_lowercase()
-            }
-            _ => String::new(),
+            TyKind::Array(..) | TyKind::List(_) => "list",
+            TyKind::Str => "string",
+            _ => "",
         };
         let full = format!("__{prefix}_{text}");
-        let decl = self.cx.program.names.find(&full).and_then(|sym| self.cx.program.item(sym));
+        let program = self.cx.program;
+        let decl = program.names.find(&full).and_then(|sym| program.item(sym, span));
         if let (false, Some(Item::Fn(decl))) = (prefix.is_empty(), decl) {
-            return self.call_with_receiver(decl, val, args, want, span);
+            return self.call_with_receiver(decl, val, args, span);
         }
         let message = format!("a `{}` has no method `{text}`", self.cx.ty_name(val.ty));
         let help = "the methods of a type are listed in the guide";
@@ -87,7 +116,6 @@ impl Body<'_, '_, '_> {
         decl: FnDeclId,
         val: Val,
         args: &[Arg],
-        want: Option<Ty>,
         span: Span,
     ) -> Lower<Val> {
         // Arrays are lists here.
@@ -107,19 +135,16 @@ impl Body<'_, '_, '_> {
             );
             return Err(self.error(Code::MIR0211, span, message, "give one for each parameter"));
         }
-        let open: super::types::Subst =
-            f.generics.iter().map(|g| (g.sym, self.cx.tys.intern(TyKind::Param(g.sym)))).collect();
-        let mut subst = super::types::Subst::new();
+        let mut inference = Inference::new(self.cx, &f.generics);
         let receiver = Val { ty: receiver_ty, ..val };
         let mut vals = vec![receiver];
-        let pattern = self.cx.resolve(f.params[0].ty, &open)?;
-        self.cx.unify(pattern, receiver_ty, &mut subst);
+        let pattern = inference.pattern(self.cx, f.params[0].ty)?;
+        inference.learn(self.cx, pattern, receiver_ty);
         for (arg, param) in args.iter().zip(&f.params[1..]) {
-            let pattern = self.cx.resolve(param.ty, &open)?;
-            let expected = self.cx.substitute(pattern, &subst);
-            let mut val = match self.cx.has_param(expected) {
-                true => self.expr(arg.value, None)?,
-                false => self.expr_as(arg.value, expected)?,
+            let pattern = inference.pattern(self.cx, param.ty)?;
+            let mut val = match inference.known(self.cx, pattern) {
+                Some(t) => self.expr_as(arg.value, t)?,
+                None => self.expr(arg.value, None)?,
             };
             // `zip` takes an array too.
             if let (TyKind::List(_), TyKind::Array(t, _)) =
@@ -127,10 +152,12 @@ impl Body<'_, '_, '_> {
             {
                 val.ty = self.cx.tys.intern(TyKind::List(t));
             }
-            self.cx.unify(pattern, val.ty, &mut subst);
-            let wanted = self.cx.substitute(pattern, &subst);
+            inference.learn(self.cx, pattern, val.ty);
             let at = self.expr_span(arg.value);
-            let val = self.coerce(val, wanted, at)?;
+            let val = match inference.known(self.cx, pattern) {
+                Some(t) => self.coerce(val, t, at)?,
+                None => val,
+            };
             let all: Vec<ExprId> = args.iter().map(|a| a.value).collect();
             vals.push(self.keep(val, &all));
         }
@@ -142,12 +169,7 @@ impl Body<'_, '_, '_> {
             }
             vals.push(self.const_val(t, 0));
         }
-        let _ = want;
-        let mut type_args = Vec::new();
-        for g in &f.generics {
-            let Some(&(_, t)) = subst.iter().find(|s| s.0 == g.sym) else { return Err(Poisoned) };
-            type_args.push(t);
-        }
+        let type_args = inference.finish(self, &shown, &f.generics, span)?;
         let resident = vec![None; f.params.len()];
         let key = super::instances::Key { decl, device: self.device, args: type_args, resident };
         let instance = self.cx.instance(key);
@@ -205,11 +227,11 @@ impl Body<'_, '_, '_> {
             }
             "slice" => {
                 let [range] = self.plain_args(name, args, span)?;
-                let (a, b, known) = self.slice_ends(range, span)?;
+                let ends = self.slice_ends(range, span)?;
                 let id = self.machine(val.ty);
                 self.at(span);
-                let v = self.b.value(Op::ArrSlice, id, &[val.v, a, b], 0);
-                let ty = match (self.cx.tys.kind(val.ty), known) {
+                let v = self.b.value(Op::ArrSlice, id, &[val.v, ends.start, ends.end], 0);
+                let ty = match (self.cx.tys.kind(val.ty), ends.known_len()) {
                     (TyKind::Array(..), Some(n)) => self.cx.tys.intern(TyKind::Array(t, n)),
                     _ => self.cx.tys.intern(TyKind::List(t)),
                 };
@@ -219,24 +241,16 @@ impl Body<'_, '_, '_> {
         }))
     }
 
-    /// The ends of a range argument as `i64`s, and its length when it is constant.
-    pub(super) fn slice_ends(
-        &mut self,
-        range: ExprId,
-        span: Span,
-    ) -> Lower<(Value, Value, Option<u64>)> {
+    /// The ends of a range argument as `i64`s, and what is known of them without running.
+    pub(super) fn slice_ends(&mut self, range: ExprId, span: Span) -> Lower<SliceEnds> {
         let ExprKind::Range { start, end, inclusive } = self.cx.program.ast[range].kind else {
             let help = "write `x.slice(a..b)`";
             return Err(self.error(Code::MIR0202, span, "`slice` takes a range", help));
         };
-        let (a, b) = self.range_ends(start, end, inclusive)?;
-        let known = match (self.b.func().as_bits(a.v), self.b.func().as_bits(b.v)) {
-            (Some(a), Some(b)) => {
-                (b as i64).checked_sub(a as i64).and_then(|n| u64::try_from(n).ok())
-            }
-            _ => None,
-        };
-        Ok((a.v, b.v, known))
+        let (a, b) = self.range_ends(start, end, inclusive, Code::MIR0202)?;
+        let known_start = self.known_int(start);
+        let known_end = self.known_int(end).map(|n| n + i128::from(inclusive));
+        Ok(SliceEnds { start: a.v, end: b.v, known_start, known_end })
     }
 
     fn map_method(
@@ -680,20 +694,4 @@ impl Body<'_, '_, '_> {
             body.b.effect(Op::ArrPush, &[to, item], 0);
         });
     }
-}
-
-fn is_changing(name: &str) -> bool {
-    matches!(
-        name,
-        "push"
-            | "pop"
-            | "insert"
-            | "remove"
-            | "remove_at"
-            | "clear"
-            | "set"
-            | "sort"
-            | "reverse"
-            | "add"
-    )
 }

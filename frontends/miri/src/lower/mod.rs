@@ -11,18 +11,23 @@
 mod binary;
 mod body;
 mod call;
+mod call_fn;
+mod check_structs;
 mod clone;
+mod construct;
 mod consts;
 mod device_calls;
 mod expr;
 mod forall;
 mod format;
 mod frame;
+mod generics;
 mod gpu_fn;
 mod instances;
 mod kernel;
 mod lambda;
 mod library;
+mod library_calls;
 mod literal;
 mod locals;
 mod math;
@@ -32,6 +37,7 @@ mod pattern;
 mod place;
 mod reduce;
 mod resident;
+mod resident_scalars;
 mod stmt;
 mod types;
 mod vector;
@@ -41,7 +47,7 @@ use crate::cost::{Cost, CostClass};
 use crate::program::Program;
 use crate::ty::{Ty, TyKind, Types};
 use instances::Instances;
-use magpie_diag::{Code, Diagnostic, Span};
+use magpie_diag::{Code, Diagnostic, FileId, Span};
 use magpie_mpir::{FnId, Module, MpirFn};
 use magpie_types::{Sid, SidKind, TypeId};
 use rustc_hash::FxHashMap;
@@ -77,20 +83,44 @@ pub(crate) struct Lowered {
 }
 
 /// Names places of the program in messages at run time.
+#[derive(Default)]
 pub(crate) struct Places<'a> {
-    /// The name of the program's file.
-    pub(crate) file: &'a str,
-    /// Its text.
-    pub(crate) text: &'a str,
+    files: FxHashMap<FileId, PlacedFile<'a>>,
 }
 
-impl Places<'_> {
+struct PlacedFile<'a> {
+    name: &'a str,
+    text: &'a str,
+    /// Where its lines start.
+    lines: Vec<u32>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn add(&mut self, file: FileId, name: &'a str, text: &'a str) {
+        let newlines = text.bytes().enumerate().filter(|&(_, b)| b == b'\n');
+        let lines = [0].into_iter().chain(newlines.map(|(n, _)| n as u32 + 1)).collect();
+        self.files.insert(file, PlacedFile { name, text, lines });
+    }
+
+    /// The number of the line that a place stands in, from 1.
+    fn line(&self, span: Span) -> usize {
+        let file = self.files.get(&span.file);
+        file.map_or(0, |file| file.lines.partition_point(|&start| start <= span.start))
+    }
+
     /// `file:line:column`
-    fn describe(&self, lines: &[u32], span: Span) -> String {
-        let line = lines.partition_point(|&start| start <= span.start).max(1);
-        let start = lines[line - 1] as usize;
-        let before = self.text.get(start..span.start as usize).unwrap_or("");
-        format!("{}:{line}:{}", self.file, before.chars().count() + 1)
+    fn describe(&self, span: Span) -> String {
+        let Some(file) = self.files.get(&span.file) else { return String::new() };
+        let line = self.line(span).max(1);
+        let start = file.lines[line - 1] as usize;
+        let before = file.text.get(start..span.start as usize).unwrap_or("");
+        format!("{}:{line}:{}", file.name, before.chars().count() + 1)
+    }
+
+    /// The text of a place.
+    fn text(&self, span: Span) -> &'a str {
+        let file = self.files.get(&span.file);
+        file.and_then(|file| file.text.get(span.start as usize..span.end as usize)).unwrap_or("")
     }
 }
 
@@ -98,7 +128,6 @@ impl Places<'_> {
 pub(crate) struct Cx<'p> {
     program: &'p Program,
     places: &'p Places<'p>,
-    line_starts: Vec<u32>,
     tys: Types,
     module: Module,
     diagnostics: Vec<Diagnostic>,
@@ -113,7 +142,9 @@ pub(crate) struct Cx<'p> {
     helpers: FxHashMap<(Helper, Ty), FnId>,
     cells: FxHashMap<Ty, TypeId>,
     /// Constants, and `None` while one is being evaluated.
-    consts: FxHashMap<Sym, Option<consts::Const>>,
+    consts: FxHashMap<StmtId, Option<consts::Const>>,
+    /// Constants of the functions around the present place.
+    local_consts: Vec<(Sym, StmtId)>,
     /// Block shapes of launched kernels, with the first launch.
     blocks: FxHashMap<FnDeclId, ([u32; 3], Span)>,
     lambdas: u32,
@@ -145,11 +176,9 @@ pub(crate) fn lower(
     places: &Places<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Lowered {
-    let newlines = places.text.bytes().enumerate().filter(|&(_, b)| b == b'\n');
     let mut cx = Cx {
         program,
         places,
-        line_starts: [0].into_iter().chain(newlines.map(|(n, _)| n as u32 + 1)).collect(),
         tys: Types::new(),
         module: Module::new(),
         diagnostics: std::mem::take(diagnostics),
@@ -163,6 +192,7 @@ pub(crate) fn lower(
         helpers: FxHashMap::default(),
         cells: FxHashMap::default(),
         consts: FxHashMap::default(),
+        local_consts: Vec::new(),
         blocks: FxHashMap::default(),
         lambdas: 0,
         script: false,
@@ -188,7 +218,8 @@ impl<'p> Cx<'p> {
         let program = self.program;
         let main_decl = program.fns.iter().copied().find(|&id| {
             let decl = &program.ast[id];
-            !decl.gpu && program.name(decl.name.sym) == "main"
+            let own = decl.name.span.file == program.entry;
+            own && !decl.gpu && program.name(decl.name.sym) == "main"
         });
         self.script = main_decl.is_none();
         let main = self.main_function(main_decl);
@@ -197,6 +228,13 @@ impl<'p> Cx<'p> {
             let decl = &program.ast[id];
             if !decl.gpu && decl.generics.is_empty() && Some(id) != main_decl {
                 self.host_instance(id);
+            }
+        }
+        for decl in &program.structs {
+            for &id in &decl.methods {
+                if program.ast[id].generics.is_empty() {
+                    self.host_instance(id);
+                }
             }
         }
         self.lower_instances();
@@ -250,12 +288,12 @@ impl<'p> Cx<'p> {
 
     /// `file:line:column` of a place of the program.
     fn place_text(&self, span: Span) -> String {
-        self.places.describe(&self.line_starts, span)
+        self.places.describe(span)
     }
 
     /// The number of the line that a place stands in, from 1.
     fn line(&self, span: Span) -> usize {
-        self.line_starts.partition_point(|&start| start <= span.start)
+        self.places.line(span)
     }
 
     /// Reserves a function of the module; [`Cx::finish_fn`] gives it its body.

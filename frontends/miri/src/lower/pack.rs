@@ -3,10 +3,21 @@
 
 use super::body::{Body, Val};
 use super::{Cx, Form, Helper};
+use crate::ast::Sym;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::Span;
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, Op, Value};
 use magpie_types::{Sid, SidKind, TypeId, TypeKind, fixed};
+
+/// What is converted for a device, for messages.
+#[derive(Clone, Copy)]
+pub(super) enum Origin {
+    /// An element of a collection, by the name of its binding and its index.
+    Element(Value, Value),
+    /// The value of a name.
+    Local(Sym),
+    Value,
+}
 
 impl Cx<'_> {
     /// The buffers of a device-resident value: type of the elements, and which field it is.
@@ -85,8 +96,10 @@ impl Cx<'_> {
         let from_array = self.intern(TypeKind::Array(from));
         let to_array = self.intern(TypeKind::Array(to));
         let view = self.view(from_array);
+        let name_view = self.view(fixed::STR);
         let mut f = MpirFn::new(Sid::new(SidKind::Function, &name), name, to_array, Domain::Host);
         let param = f.add_param("from", view, Span::NONE);
+        let name = f.add_param("name", name_view, Span::NONE);
         let mut body = Body::new(self, Builder::new(&mut f), false, Vec::new());
         let len = body.array_len(param);
         let out = body.b.value(Op::ArrNew, to_array, &[len], 0);
@@ -94,7 +107,7 @@ impl Cx<'_> {
             let v = body.b.value(Op::ArrGet, from, &[param, i], 0);
             let v = match unpack {
                 true => body.unpacked(v, element),
-                false => body.packed(v, element, Some(i)),
+                false => body.packed(v, element, Origin::Element(name, i)),
             };
             body.b.effect(Op::ArrPush, &[out, v], 0);
         });
@@ -106,24 +119,31 @@ impl Cx<'_> {
 }
 
 impl Body<'_, '_, '_> {
-    /// An array of elements as it is uploaded.
-    pub(super) fn pack_array(&mut self, array: Val, element: Ty) -> Value {
+    /// An array of elements of a binding as it is uploaded.
+    pub(super) fn pack_array(&mut self, array: Val, element: Ty, name: Sym) -> Value {
         let Some(helper) = self.cx.pack_helper(element, false) else { return array.v };
         let packed = self.cx.machine(element, Form::Packed);
         let id = self.cx.intern(TypeKind::Array(packed));
-        self.b.value(Op::Call, id, &[array.v], helper.0.into())
+        self.convert(helper, id, array.v, name)
     }
 
     /// An array that was read back, as the host has it.
-    pub(super) fn unpack_array(&mut self, array: Value, element: Ty) -> Value {
+    pub(super) fn unpack_array(&mut self, array: Value, element: Ty, name: Sym) -> Value {
         let Some(helper) = self.cx.pack_helper(element, true) else { return array };
         let host = self.cx.machine(element, Form::Host);
         let id = self.cx.intern(TypeKind::Array(host));
-        self.b.value(Op::Call, id, &[array], helper.0.into())
+        self.convert(helper, id, array, name)
+    }
+
+    fn convert(&mut self, helper: FnId, to: TypeId, array: Value, name: Sym) -> Value {
+        let name = self.cx.program.name(name).to_string();
+        let name = self.text(&name);
+        let name = self.look_at(name);
+        self.b.value(Op::Call, to, &[array, name], helper.0.into())
     }
 
     /// A host value as devices have it. An `int` must fit 32 bits.
-    pub(super) fn packed(&mut self, v: Value, t: Ty, index: Option<Value>) -> Value {
+    pub(super) fn packed(&mut self, v: Value, t: Ty, of: Origin) -> Value {
         let to = self.cx.machine(t, Form::Packed);
         match self.cx.tys.kind(t) {
             TyKind::Int => {
@@ -133,17 +153,17 @@ impl Body<'_, '_, '_> {
                 let (stop, go_on) = (self.new_block(), self.new_block());
                 self.b.cbr(bad, stop, go_on);
                 self.enter(stop);
-                self.report_range(v, index);
+                self.report_range(v, of);
                 self.enter(go_on);
                 narrow
             }
             TyKind::Tuple(items) => {
                 let items = self.cx.tys.items(items).to_vec();
-                self.repacked(v, t, &items, to, true)
+                self.repacked(v, &items, to, Some(of))
             }
             TyKind::Struct(n, args) => {
                 let fields: Vec<Ty> = self.cx.fields(n, args).into_iter().map(|f| f.1).collect();
-                self.repacked(v, t, &fields, to, true)
+                self.repacked(v, &fields, to, Some(of))
             }
             _ if self.scalar(t).is_some() => self.b.cast(v, to),
             _ => v,
@@ -155,50 +175,62 @@ impl Body<'_, '_, '_> {
         match self.cx.tys.kind(t) {
             TyKind::Tuple(items) => {
                 let items = self.cx.tys.items(items).to_vec();
-                self.repacked(v, t, &items, to, false)
+                self.repacked(v, &items, to, None)
             }
             TyKind::Struct(n, args) => {
                 let fields: Vec<Ty> = self.cx.fields(n, args).into_iter().map(|f| f.1).collect();
-                self.repacked(v, t, &fields, to, false)
+                self.repacked(v, &fields, to, None)
             }
             _ if self.scalar(t).is_some() => self.b.cast(v, to),
             _ => v,
         }
     }
 
-    /// A struct with each member converted.
-    fn repacked(&mut self, v: Value, _t: Ty, fields: &[Ty], to: TypeId, pack: bool) -> Value {
+    /// A struct with each member converted: packed when it has an origin, else unpacked.
+    fn repacked(&mut self, v: Value, fields: &[Ty], to: TypeId, origin: Option<Origin>) -> Value {
         let from = self.b.ty(v);
         let members = self.cx.module.types.members(from).unwrap_or_default();
         let mut parts = Vec::with_capacity(fields.len());
         for (n, &f) in fields.iter().enumerate() {
             let member = self.b.value(Op::StructGet, members[n], &[v], n as u64);
             let is_bool = f == ty::BOOL;
-            parts.push(match (pack, is_bool) {
-                (true, true) => self.b.cast(member, fixed::U32),
-                (false, true) => {
+            parts.push(match (origin, is_bool) {
+                (Some(_), true) => self.b.cast(member, fixed::U32),
+                (None, true) => {
                     let zero = self.b.func().zero(fixed::U32);
                     self.b.compare(Op::IcmpNe, member, zero)
                 }
-                (true, false) => self.packed(member, f, None),
-                (false, false) => self.unpacked(member, f),
+                (Some(of), false) => self.packed(member, f, of),
+                (None, false) => self.unpacked(member, f),
             });
         }
         self.b.value(Op::StructNew, to, &parts, 0)
     }
 
     /// Ends the program: an `int` does not fit the 32 bits of devices.
-    fn report_range(&mut self, v: Value, index: Option<Value>) {
+    fn report_range(&mut self, v: Value, of: Origin) {
         use magpie_types::abi::RtFn;
         let builder = self.rt_value(RtFn::SbNew, fixed::STR_BUILDER, &[]);
+        let append = |body: &mut Self, text: Value| {
+            body.rt(RtFn::SbAppendStr, fixed::UNIT, &[builder, text]);
+        };
         let text = |body: &mut Self, s: &str| {
             let s = body.text(s);
-            body.rt(RtFn::SbAppendStr, fixed::UNIT, &[builder, s.v]);
+            append(body, s.v);
         };
-        if let Some(index) = index {
-            text(self, "element ");
-            self.rt(RtFn::SbAppendI64, fixed::UNIT, &[builder, index]);
-            text(self, " is ");
+        match of {
+            Origin::Element(name, index) => {
+                text(self, "element ");
+                self.rt(RtFn::SbAppendI64, fixed::UNIT, &[builder, index]);
+                text(self, " of `");
+                append(self, name);
+                text(self, "` is ");
+            }
+            Origin::Local(name) => {
+                let name = format!("`{}` is ", self.cx.program.name(name));
+                text(self, &name);
+            }
+            Origin::Value => {}
         }
         self.rt(RtFn::SbAppendI64, fixed::UNIT, &[builder, v]);
         let mut end = ", but an `int` on a device has 32 bits".to_string();

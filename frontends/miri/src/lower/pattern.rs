@@ -3,7 +3,7 @@
 use super::body::{Body, Val};
 use super::{Lower, Poisoned};
 use crate::ast::*;
-use crate::program::Item;
+use crate::program::{Item, Module};
 use crate::ty::{Ty, TyKind};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Block as MpirBlock, Op};
@@ -161,8 +161,7 @@ impl Body<'_, '_, '_> {
                     let ident = Ident { sym: name, span: pattern.span };
                     return self.test_variant(&[ident], &[], val, fail, pattern.span);
                 }
-                if self.cx.constant(name).is_some() {
-                    let known = self.cx.constant(name).ok_or(Poisoned)?;
+                if let Some(known) = self.cx.constant(name, pattern.span) {
                     let v = self.const_value(known.value, known.ty, Some(val.ty), pattern.span)?;
                     let v = self.coerce(v, val.ty, pattern.span)?;
                     let v = self.equal_values(val, v);
@@ -251,9 +250,15 @@ impl Body<'_, '_, '_> {
             (TyKind::Result(_, e), "Err") => return Ok((1, vec![e])),
             (TyKind::Enum(n, args), _) => {
                 let owner = path.len().checked_sub(2).map(|at| path[at].sym);
-                let right = owner.is_none_or(
-                    |name| matches!(self.cx.program.item(name), Some(Item::Enum(m)) if m == n),
-                );
+                let program = self.cx.program;
+                let owner = match (&path[..], owner) {
+                    ([module, name, _], _) => match program.module(module.sym, span) {
+                        Some(Module::File(file)) => Some(program.exported(file, name.sym)),
+                        _ => Some(None),
+                    },
+                    (_, owner) => owner.map(|name| program.item(name, span)),
+                };
+                let right = owner.is_none_or(|item| item == Some(Item::Enum(n)));
                 let variants = self.cx.variants(n, args);
                 if let (true, Some(at)) = (right, variants.iter().position(|v| v.0 == last.sym)) {
                     return Ok((at as u32, variants[at].1.clone()));
@@ -290,7 +295,7 @@ impl Body<'_, '_, '_> {
             PatternKind::Wildcard => missing.clear(),
             &PatternKind::Name(name) => match self.is_variant_name(name, t) {
                 true => take(program.name(name)),
-                false if self.cx.constant(name).is_none() => missing.clear(),
+                false if self.cx.constant(name, program.ast[id].span).is_none() => missing.clear(),
                 false => {}
             },
             &PatternKind::Literal(e) => {
@@ -313,10 +318,11 @@ impl Body<'_, '_, '_> {
         }
     }
 
-    fn is_irrefutable(&self, id: PatternId) -> bool {
-        match &self.cx.program.ast[id].kind {
+    fn is_irrefutable(&mut self, id: PatternId) -> bool {
+        let program = self.cx.program;
+        match &program.ast[id].kind {
             PatternKind::Wildcard => true,
-            PatternKind::Name(name) => !matches!(self.cx.program.item(*name), Some(Item::Const(_))),
+            &PatternKind::Name(name) => self.cx.constant(name, program.ast[id].span).is_none(),
             PatternKind::Tuple(parts) => parts.iter().all(|&p| self.is_irrefutable(p)),
             PatternKind::Literal(_) | PatternKind::Variant { .. } => false,
         }

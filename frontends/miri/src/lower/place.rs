@@ -78,7 +78,7 @@ impl Body<'_, '_, '_> {
     pub(super) fn changed_variable(&mut self, name: Sym, span: Span) -> Lower<(Variable, Ty)> {
         let text = self.cx.program.name(name).to_string();
         let Some(id) = self.lookup(name) else {
-            if self.cx.constant(name).is_some() {
+            if self.cx.constant(name, span).is_some() {
                 let message = format!("`{text}` is a constant");
                 return Err(self.error(Code::MIR0203, span, message, "use a `var`"));
             }
@@ -110,7 +110,8 @@ impl Body<'_, '_, '_> {
         let mut known: Vec<&str> = Vec::new();
         if self.cx.diagnostics.len() < 50 {
             known.extend(self.locals.iter().map(|l| self.cx.program.name(l.name)));
-            known.extend(self.cx.program.items.keys().map(|&s| self.cx.program.name(s)));
+            let items = self.cx.program.scope(span).map(|scope| scope.items.keys());
+            known.extend(items.into_iter().flatten().map(|&s| self.cx.program.name(s)));
             known.sort_unstable();
         }
         let help = match magpie_diag::closest(&text, known.iter().copied()) {
@@ -145,10 +146,7 @@ impl Body<'_, '_, '_> {
     }
 
     pub(super) fn check_const_index(&mut self, index: ExprId, len: u64, span: Span) -> Lower<()> {
-        let subst = std::mem::take(&mut self.subst);
-        let is_local = matches!(&self.cx.program.ast[index].kind, ExprKind::Name(n) if self.lookup(*n).is_some());
-        let known = if is_local { None } else { self.cx.const_int(index, &subst) };
-        self.subst = subst;
+        let known = self.known_int(index);
         match known {
             Some(n) if n < 0 || n >= i128::from(len) => {
                 let message =

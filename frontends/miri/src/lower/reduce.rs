@@ -3,6 +3,7 @@
 
 use super::body::{Body, Val};
 use super::locals::LocalKind;
+use super::pack::Origin;
 use super::{Cx, Form, Helper, Lower, Poisoned};
 use crate::ast::*;
 use crate::cost::CostClass;
@@ -36,6 +37,7 @@ impl Body<'_, '_, '_> {
         }
         let Some(id) = self.resident_of(base) else { return Ok(None) };
         let [init, fold] = self.plain_args("reduce", args, span)?;
+        self.check_fold_types(id, fold)?;
         match self.fold_of(fold) {
             Some(fold) => Ok(Some((id, init, fold, span))),
             None => {
@@ -46,6 +48,24 @@ impl Body<'_, '_, '_> {
                 Err(self.error(Code::MIR2001, span, message, help))
             }
         }
+    }
+
+    /// The parameters of the fold are elements, by their own type or its name on devices.
+    fn check_fold_types(&mut self, id: u32, fold: ExprId) -> Lower<()> {
+        let program = self.cx.program;
+        let ExprKind::Lambda(lambda) = program.ast[fold].kind else { return Ok(()) };
+        let Some(element) = self.cx.tys.element(self.locals[id as usize].ty) else { return Ok(()) };
+        for param in &program.ast[lambda].params {
+            let t = self.resolve(param.ty)?;
+            if !self.cx.same_on_device(t, element) {
+                let (found, wanted) = (self.cx.ty_name(t), self.cx.ty_name(element));
+                let message =
+                    format!("the fold takes a `{found}`, but the elements are `{wanted}`");
+                let help = format!("write `{wanted}` for both parameters");
+                return Err(self.error(Code::MIR2001, param.name.span, message, help));
+            }
+        }
+        Ok(())
     }
 
     /// What a function literal folds with.
@@ -125,7 +145,7 @@ impl Body<'_, '_, '_> {
         self.resident_literals = was;
         let init = init?;
         self.at(span);
-        let init = self.packed(init.v, element, None);
+        let init = self.packed(init.v, element, Origin::Value);
         let kernel = self.cx.reduce_kernel(element, fold);
         let buffer = self.cx.buffer_type(element);
         let cell = self.rt_value(RtFn::GpuResidentCell, buffer, &[]);

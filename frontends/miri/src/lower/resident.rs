@@ -3,6 +3,7 @@
 
 use super::body::{Body, Val};
 use super::locals::{Local, LocalKind, Part};
+use super::pack::Origin;
 use super::{Form, Lower, Poisoned};
 use crate::ast::*;
 use crate::cost::CostClass;
@@ -115,12 +116,10 @@ impl Body<'_, '_, '_> {
 
     /// The text of an expression.
     fn source(&self, e: ExprId) -> String {
-        let span = self.cx.program.ast[e].span;
-        let text = self.cx.places.text.get(span.start as usize..span.end as usize);
-        text.unwrap_or("").to_string()
+        self.cx.places.text(self.cx.program.ast[e].span).to_string()
     }
 
-    fn check_moved(&mut self, id: u32, span: Span) -> Lower<()> {
+    pub(super) fn check_moved(&mut self, id: u32, span: Span) -> Lower<()> {
         let local = &self.locals[id as usize];
         let Some(moved) = local.moved else { return Ok(()) };
         let text = self.cx.program.name(local.name).to_string();
@@ -169,7 +168,11 @@ impl Body<'_, '_, '_> {
             self.declare_resident(binder.name, t, mutable, &[handle]);
             return Ok(());
         }
-        let (t, parts) = self.resident_value(init, declared, span)?;
+        if let Some((t, handle)) = self.compute_resident(init)? {
+            self.declare_resident(binder.name, t, mutable, &[handle]);
+            return Ok(());
+        }
+        let (t, parts) = self.resident_value(binder.name.sym, init, declared, span)?;
         self.cx.cost(CostClass::Upload, span, Some(t));
         self.declare_resident(binder.name, t, mutable, &parts);
         Ok(())
@@ -178,6 +181,7 @@ impl Body<'_, '_, '_> {
     /// A host value as the handles of a binding.
     fn resident_value(
         &mut self,
+        name: Sym,
         init: ExprId,
         declared: Option<Ty>,
         span: Span,
@@ -213,7 +217,7 @@ impl Body<'_, '_, '_> {
             }
             _ => t,
         };
-        let parts = self.upload_parts(val, t);
+        let parts = self.upload_parts(name, val, t);
         Ok((t, parts))
     }
 
@@ -266,7 +270,7 @@ impl Body<'_, '_, '_> {
     }
 
     /// The handles of a new binding with a host value.
-    fn upload_parts(&mut self, val: Val, t: Ty) -> Vec<Value> {
+    fn upload_parts(&mut self, name: Sym, val: Val, t: Ty) -> Vec<Value> {
         let parts = self.cx.parts_of(t);
         let mut handles = Vec::with_capacity(parts.len());
         for (element, field) in parts {
@@ -277,7 +281,7 @@ impl Body<'_, '_, '_> {
                 }
                 _ => val,
             };
-            let array = self.upload_array(part, element);
+            let array = self.upload_array(name, part, element);
             let buffer = self.cx.buffer_type(element);
             handles.push(self.rt_value(RtFn::GpuResidentNew, buffer, &[array]));
         }
@@ -285,7 +289,7 @@ impl Body<'_, '_, '_> {
     }
 
     /// A collection, or one value, as the array that is uploaded.
-    fn upload_array(&mut self, part: Val, element: Ty) -> Value {
+    fn upload_array(&mut self, name: Sym, part: Val, element: Ty) -> Value {
         match self.cx.tys.element(part.ty) {
             Some(from) => {
                 // `float` elements are rounded.
@@ -293,12 +297,12 @@ impl Body<'_, '_, '_> {
                     (ty::FLOAT, ty::F32) => (ty::FLOAT, part),
                     _ => (element, part),
                 };
-                self.pack_array(array, from)
+                self.pack_array(array, from, name)
             }
             None => {
                 let v = match (part.ty, element) {
                     (ty::FLOAT, ty::F32) => self.b.cast(part.v, fixed::F32),
-                    _ => self.packed(part.v, element, None),
+                    _ => self.packed(part.v, element, Origin::Local(name)),
                 };
                 let packed = self.cx.machine(element, Form::Packed);
                 let id = self.cx.intern(TypeKind::Array(packed));
@@ -396,24 +400,25 @@ impl Body<'_, '_, '_> {
         if let [part] = parts[..]
             && part.field.is_none()
         {
-            return Ok(self.read_part(part.var, part.element, t, span));
+            return Ok(self.read_part(local.name, part, t, span));
         }
         let TyKind::Struct(n, args) = self.cx.tys.kind(t) else { return Err(Poisoned) };
         let fields = self.cx.fields(n, args);
         let vals: Vec<Val> = parts
             .iter()
             .zip(fields)
-            .map(|(part, f)| self.read_part(part.var, part.element, f.1, span))
+            .map(|(part, f)| self.read_part(local.name, *part, f.1, span))
             .collect();
         Ok(self.new_struct(t, &vals))
     }
 
     /// All elements of one buffer as a collection, or its only one as a value.
-    fn read_part(&mut self, var: magpie_mpir::Variable, element: Ty, t: Ty, span: Span) -> Val {
-        let handle = self.b.read(var);
+    fn read_part(&mut self, name: Sym, part: Part, t: Ty, span: Span) -> Val {
+        let element = part.element;
+        let handle = self.b.read(part.var);
         let len = self.rt_value(RtFn::GpuResidentLen, fixed::I64, &[handle]);
         let zero = self.i64(0);
-        let array = self.read_range(handle, zero, len, element, span);
+        let array = self.read_range(name, handle, (zero, len), element, span);
         if self.cx.tys.element(t).is_some() {
             return self.val(t, array);
         }
@@ -423,14 +428,21 @@ impl Body<'_, '_, '_> {
     }
 
     /// Elements of a binding as a host array.
-    fn read_range(&mut self, handle: Value, a: Value, b: Value, element: Ty, span: Span) -> Value {
+    fn read_range(
+        &mut self,
+        name: Sym,
+        handle: Value,
+        (a, b): (Value, Value),
+        element: Ty,
+        span: Span,
+    ) -> Value {
         let host = self.cx.read_back_type(element);
         let packed = self.cx.machine(host, Form::Packed);
         let id = self.cx.intern(TypeKind::Array(packed));
         let place = self.place(span);
         self.at(span);
         let array = self.rt_value(RtFn::GpuResidentRead, id, &[handle, a, b, place]);
-        self.unpack_array(array, host)
+        self.unpack_array(array, host, name)
     }
 
     // ----- methods -----
@@ -469,15 +481,17 @@ impl Body<'_, '_, '_> {
                     help,
                 ))
             }
-            _ => {
-                let text = self.cx.program.name(local.name).to_string();
-                let message = format!(
-                    "`{name}` of `{text}`, which is device-resident: host code may call `length`, `slice` and `reduce` only"
-                );
-                let help = self.bulk_copy(local.name);
-                Err(self.error(Code::MIR1604, span, message, help))
-            }
+            _ => Err(self.refuse_method(local.name, name, span)),
         }
+    }
+
+    pub(super) fn refuse_method(&mut self, of: Sym, name: &str, span: Span) -> Poisoned {
+        let text = self.cx.program.name(of).to_string();
+        let message = format!(
+            "`{name}` of `{text}`, which is device-resident: host code may call `length`, `slice` and `reduce` only"
+        );
+        let help = self.bulk_copy(of);
+        self.error(Code::MIR1604, span, message, help)
     }
 
     fn resident_slice(
@@ -488,14 +502,12 @@ impl Body<'_, '_, '_> {
         range: ExprId,
         span: Span,
     ) -> Lower<Val> {
-        let (a, b, known) = self.slice_ends(range, span)?;
-        let bits = |body: &mut Self, v| body.b.func().as_bits(v).map(|n| n as i64);
-        let (first, end) = (bits(self, a), bits(self, b));
+        let ends = self.slice_ends(range, span)?;
         let len = match self.cx.tys.kind(local.ty) {
-            TyKind::Array(_, n) => Some(n as i64),
+            TyKind::Array(_, n) => Some(i128::from(n)),
             _ => None,
         };
-        let why = match (first, end, len) {
+        let why = match (ends.known_start, ends.known_end, len) {
             (Some(a), _, _) if a < 0 => Some(format!("the slice starts at {a}")),
             (Some(a), Some(b), _) if a > b => {
                 Some(format!("the slice starts at {a} and ends before it, at {b}"))
@@ -513,10 +525,11 @@ impl Body<'_, '_, '_> {
                 "slice inside the buffer: `g.slice(a..b)`",
             ));
         }
+        let known = ends.known_len();
         let sliced = known.map(|n| self.cx.tys.intern(TyKind::Array(element, n)));
         self.cx.cost(CostClass::Readback, span, sliced);
         let handle = self.b.read(part.var);
-        let array = self.read_range(handle, a, b, part.element, span);
+        let array = self.read_range(local.name, handle, (ends.start, ends.end), part.element, span);
         let host = self.cx.read_back_type(element);
         let t = match known {
             Some(n) => self.cx.tys.intern(TyKind::Array(host, n)),
@@ -569,6 +582,19 @@ impl Body<'_, '_, '_> {
             self.locals[id as usize].moved = None;
             return Ok(());
         }
+        let computed = match self.reduce_resident(value)? {
+            Some(reduced) => Some(reduced),
+            None => self.compute_resident(value)?,
+        };
+        if let Some((t, handle)) = computed {
+            if t != local.ty {
+                let at = self.expr_span(value);
+                return Err(self.mismatch(at, t, local.ty));
+            }
+            self.b.write(parts[0].var, handle);
+            self.locals[id as usize].moved = None;
+            return Ok(());
+        }
         self.check_moved(id, span)?;
         self.check_literal_elements(value, Some(local.ty))?;
         let was = std::mem::replace(&mut self.resident_literals, true);
@@ -597,7 +623,7 @@ impl Body<'_, '_, '_> {
                 _ => val,
             };
             let element = self.cx.read_back_type(part.element);
-            let array = self.upload_array(value, element);
+            let array = self.upload_array(local.name, value, element);
             let handle = self.b.read(part.var);
             let place = self.place(span);
             self.rt(RtFn::GpuResidentAssign, fixed::UNIT, &[handle, array, place]);
@@ -683,16 +709,6 @@ impl Body<'_, '_, '_> {
 impl super::Cx<'_> {
     /// Whether two types are one on devices.
     pub(super) fn same_on_device(&mut self, a: Ty, b: Ty) -> bool {
-        if a == b {
-            return true;
-        }
-        match (self.tys.kind(a), self.tys.kind(b)) {
-            (TyKind::Array(x, n), TyKind::Array(y, m)) => n == m && self.same_on_device(x, y),
-            (TyKind::List(x), TyKind::List(y)) => self.same_on_device(x, y),
-            _ => {
-                let scalar = |t| self.tys.scalar(t, true);
-                scalar(a).is_some() && scalar(a) == scalar(b)
-            }
-        }
+        self.device_type(a) == self.device_type(b)
     }
 }

@@ -184,7 +184,11 @@ impl Body<'_, '_, '_> {
                 }
                 Ok(())
             }
-            StmtKind::Const(binder) => self.binding(binder, false),
+            StmtKind::Const(binder) => {
+                self.cx.check_const(id);
+                self.cx.local_consts.push((binder.name.sym, id));
+                Ok(())
+            }
             &StmtKind::Shared { name, ty } => self.shared(name, ty, span),
             &StmtKind::Assign { target, op, value } => self.assign(target, op, value, span),
             &StmtKind::Expr(e) => match &program.ast[e].kind {
@@ -209,6 +213,10 @@ impl Body<'_, '_, '_> {
                 }
                 self.go_to(join);
                 self.enter(join);
+                Ok(())
+            }
+            StmtKind::While { cond, body } if self.is_always(*cond) => {
+                self.forever(body);
                 Ok(())
             }
             StmtKind::While { cond, body } => {
@@ -245,15 +253,7 @@ impl Body<'_, '_, '_> {
                 Ok(())
             }
             StmtKind::Forever(body) => {
-                let (head, exit) = (self.new_block(), self.new_block());
-                self.b.br(head);
-                self.b.switch_to(head);
-                self.loops.push(Loop { on_break: exit, on_continue: head, is_forall: false });
-                self.block(body);
-                self.loops.pop();
-                self.go_to(head);
-                self.b.seal(head);
-                self.enter(exit);
+                self.forever(body);
                 Ok(())
             }
             StmtKind::For { names, iter, body } => self.for_loop(names, *iter, body),
@@ -428,7 +428,7 @@ impl Body<'_, '_, '_> {
                     help,
                 ));
             }
-            let (a, b) = self.range_ends(start, end, inclusive)?;
+            let (a, b) = self.range_ends(start, end, inclusive, Code::MIR0202)?;
             self.counted_loop(names[0], a, b, body);
             return Ok(());
         }
@@ -483,6 +483,29 @@ impl Body<'_, '_, '_> {
         let id = self.machine(list);
         let v = self.b.value(Op::MapKeys, id, &[map.v], 0);
         Val { ty: list, v, owned: false }
+    }
+
+    /// Whether a condition is the literal `true`, or the contrary of `false`.
+    fn is_always(&self, cond: Cond) -> bool {
+        match cond {
+            Cond::Value { expr, negated } => match self.cx.program.ast[expr].kind {
+                ExprKind::Bool(b) => b != negated,
+                _ => false,
+            },
+            Cond::Let(..) => false,
+        }
+    }
+
+    fn forever(&mut self, body: &Block) {
+        let (head, exit) = (self.new_block(), self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        self.loops.push(Loop { on_break: exit, on_continue: head, is_forall: false });
+        self.block(body);
+        self.loops.pop();
+        self.go_to(head);
+        self.b.seal(head);
+        self.enter(exit);
     }
 
     /// `for name in a..b`

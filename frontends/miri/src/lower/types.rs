@@ -2,8 +2,8 @@
 
 use super::{Cx, Form, Lower};
 use crate::ast::*;
-use crate::program::Item;
-use crate::ty::{Ty, TyKind, TyList, fixed as ty};
+use crate::program::{Item, Module};
+use crate::ty::{Ty, TyKind, TyList, fixed as ty, size_of_param};
 use magpie_diag::{Code, Span};
 use magpie_types::{Category, Field, PrimType, TypeId, TypeKind, Variant, fixed};
 
@@ -21,6 +21,9 @@ impl Cx<'_> {
         let kind = match &node.kind {
             TypeExprKind::Name(name, args) => {
                 return self.resolve_name(*name, args, node.span, subst);
+            }
+            TypeExprKind::Qualified(module, name, args) => {
+                return self.resolve_qualified(*module, *name, args, node.span, subst);
             }
             &TypeExprKind::List(t) => TyKind::List(self.resolve(t, subst)?),
             &TypeExprKind::Array(t, n) => {
@@ -52,6 +55,35 @@ impl Cx<'_> {
         Ok(self.tys.intern(kind))
     }
 
+    /// `module.Name<…>`
+    fn resolve_qualified(
+        &mut self,
+        module: Ident,
+        name: Sym,
+        args: &[TypeArg],
+        span: Span,
+        subst: &Subst,
+    ) -> Lower<Ty> {
+        let program = self.program;
+        let file = match program.module(module.sym, module.span) {
+            Some(Module::Library) => return self.resolve_name(name, args, span, subst),
+            Some(Module::File(file)) => file,
+            None => {
+                let message = format!("there is no module `{}` here", program.name(module.sym));
+                let help = "write `use local.name` at the top of the file";
+                return Err(self.error(Code::MIR0201, module.span, message, help));
+            }
+        };
+        match program.exported(file, name) {
+            Some(item) => self.resolve_item(name, item, args, span, subst),
+            None => {
+                let (of, text) = (program.name(module.sym), program.name(name));
+                let message = format!("`{of}` has no public type `{text}`");
+                Err(self.error(Code::MIR0201, span, message, "correct its spelling"))
+            }
+        }
+    }
+
     fn resolve_name(
         &mut self,
         name: Sym,
@@ -63,7 +95,7 @@ impl Cx<'_> {
             return Ok(t);
         }
         let program = self.program;
-        if let Some(item) = program.item(name) {
+        if let Some(item) = program.item(name, span) {
             return self.resolve_item(name, item, args, span, subst);
         }
         let text = program.name(name);
@@ -191,7 +223,7 @@ impl Cx<'_> {
             Item::Struct(n) => &program.structs[n as usize].generics,
             Item::Enum(n) => &program.enums[n as usize].generics,
             Item::Alias(t) => return self.resolve(t, subst),
-            Item::Fn(_) | Item::Trait | Item::Const(_) => {
+            Item::Fn(_) | Item::Trait(_) | Item::Const(_) => {
                 let message = format!("`{text}` is no type");
                 return Err(self.error(Code::MIR0202, span, message, "name a struct or an enum"));
             }
@@ -206,7 +238,7 @@ impl Cx<'_> {
         Ok(self.tys.intern(match item {
             Item::Struct(n) => TyKind::Struct(n, list),
             Item::Enum(n) => TyKind::Enum(n, list),
-            Item::Fn(_) | Item::Trait | Item::Const(_) | Item::Alias(_) => TyKind::Error,
+            Item::Fn(_) | Item::Trait(_) | Item::Const(_) | Item::Alias(_) => TyKind::Error,
         }))
     }
 
@@ -214,9 +246,10 @@ impl Cx<'_> {
         match arg {
             TypeArg::Type(t) => {
                 // A constant may stand for its number.
-                if let TypeExprKind::Name(name, args) = &self.program.ast[t].kind
+                let program = self.program;
+                if let TypeExprKind::Name(name, args) = &program.ast[t].kind
                     && args.is_empty()
-                    && matches!(self.program.item(*name), Some(Item::Const(_)))
+                    && self.constant(*name, program.ast[t].span).is_some()
                 {
                     let n = self.size_by_name(t, subst)?;
                     return Ok(self.tys.intern(TyKind::Number(n)));
@@ -236,12 +269,12 @@ impl Cx<'_> {
             && args.is_empty()
         {
             let param = subst.iter().find(|(param, _)| param == name);
-            if let Some(&(_, t)) = param
-                && let TyKind::Number(n) = self.tys.kind(t)
-            {
-                return Ok(n);
+            match param.map(|&(_, t)| self.tys.kind(t)) {
+                Some(TyKind::Number(n)) => return Ok(n),
+                Some(TyKind::Param(name)) => return Ok(size_of_param(name)),
+                _ => {}
             }
-            if let Some(n) = self.const_int_named(*name) {
+            if let Some(n) = self.const_int_named(*name, node.span) {
                 return self.checked_size(n, node.span);
             }
         }
@@ -278,9 +311,12 @@ impl Cx<'_> {
             let names: Vec<String> = items.iter().map(|&t| self.ty_name(t)).collect();
             names.join(", ")
         };
-        let named = |name: Sym, args: &[Ty]| match args {
-            [] => self.program.name(name).to_string(),
-            _ => format!("{}<{}>", self.program.name(name), list(args)),
+        let named = |name: Ident, args: &[Ty]| {
+            let text = format!("{}{}", self.program.prefix(name.span), self.program.name(name.sym));
+            match args {
+                [] => text,
+                _ => format!("{text}<{}>", list(args)),
+            }
         };
         match self.tys.kind(t) {
             TyKind::Error => "?".to_string(),
@@ -297,10 +333,10 @@ impl Cx<'_> {
             TyKind::Map(k, v) => format!("Map<{}, {}>", self.ty_name(k), self.ty_name(v)),
             TyKind::Tuple(items) => format!("({})", list(self.tys.items(items))),
             TyKind::Struct(n, args) => {
-                named(self.program.structs[n as usize].name.sym, self.tys.items(args))
+                named(self.program.structs[n as usize].name, self.tys.items(args))
             }
             TyKind::Enum(n, args) => {
-                named(self.program.enums[n as usize].name.sym, self.tys.items(args))
+                named(self.program.enums[n as usize].name, self.tys.items(args))
             }
             TyKind::Option(t) => format!("{}?", self.ty_name(t)),
             TyKind::Result(t, e) => format!("Result<{}, {}>", self.ty_name(t), self.ty_name(e)),
@@ -355,8 +391,29 @@ impl Cx<'_> {
         self.module.types.intern(kind)
     }
 
+    /// The type that kernels have for a type: `int` and `float` are the 32-bit types there.
+    pub(super) fn device_type(&mut self, t: Ty) -> Ty {
+        let kind = match self.tys.kind(t) {
+            TyKind::Int => return ty::I32,
+            TyKind::Float => return ty::F32,
+            TyKind::Array(e, n) => TyKind::Array(self.device_type(e), n),
+            TyKind::List(e) => TyKind::List(self.device_type(e)),
+            TyKind::Tuple(items) => TyKind::Tuple(self.device_types(items)),
+            TyKind::Struct(n, args) => TyKind::Struct(n, self.device_types(args)),
+            _ => return t,
+        };
+        self.tys.intern(kind)
+    }
+
+    fn device_types(&mut self, list: TyList) -> TyList {
+        let items = self.tys.items(list).to_vec();
+        let items: Vec<Ty> = items.into_iter().map(|t| self.device_type(t)).collect();
+        self.tys.list(&items)
+    }
+
     /// The machine type of a type.
     pub(super) fn machine(&mut self, t: Ty, form: Form) -> TypeId {
+        let t = if form == Form::Host { t } else { self.device_type(t) };
         if let Some(&id) = self.machine.get(&(t, form)) {
             return id;
         }
@@ -608,42 +665,6 @@ impl Cx<'_> {
             }
             TyKind::Atomic(_) => false,
             _ => self.is_element(t),
-        }
-    }
-
-    /// Reports structs that say that they are accelerable and are not, and unknown traits.
-    pub(super) fn check_structs(&mut self) {
-        let program = self.program;
-        for decl in &program.structs {
-            for name in &decl.implements {
-                let text = program.name(name.sym);
-                let known = matches!(program.item(name.sym), Some(Item::Trait));
-                if !known && !matches!(text, "Accelerable" | "Equatable" | "Addable") {
-                    let message = format!("there is no trait `{text}`");
-                    self.error(Code::MIR0201, name.span, message, "declare it, or leave it out");
-                }
-            }
-            if !decl.generics.is_empty() {
-                continue;
-            }
-            let accelerable =
-                decl.implements.iter().any(|name| program.name(name.sym) == "Accelerable");
-            for &(name, t) in &decl.fields {
-                let Ok(t) = self.resolve(t, &Subst::new()) else { continue };
-                let fits = match self.tys.kind(t) {
-                    TyKind::Array(t, _) | TyKind::List(t) => self.is_element(t),
-                    _ => self.is_element(t),
-                };
-                if accelerable && !fits {
-                    let (own, field) = (program.name(decl.name.sym), program.name(name.sym));
-                    let message = format!(
-                        "`{own}` cannot be `Accelerable`: its field `{field}` is a `{}`, which is not",
-                        self.ty_name(t)
-                    );
-                    let help = "use fields of accelerable types, or leave the trait out";
-                    self.error(Code::MIR1601, decl.head, message, help);
-                }
-            }
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::{Failed, Parse, Parser};
 use crate::ast::*;
 use crate::lex::Tok;
-use magpie_diag::Code;
 
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> File {
@@ -35,28 +34,57 @@ impl Parser<'_> {
     }
 
     fn item(&mut self, file: &mut File) -> Parse<()> {
+        let mut private = false;
         while matches!(self.peek(), Tok::Public | Tok::Private | Tok::Protected) {
+            private = self.peek() == Tok::Private;
             self.bump();
         }
-        match self.peek() {
-            Tok::Use => file.uses.push(self.use_decl()?),
-            Tok::Fn if self.peek2() != Tok::LParen => file.fns.push(self.function(false)?),
+        let name = match self.peek() {
+            Tok::Use => {
+                file.uses.push(self.use_decl()?);
+                return Ok(());
+            }
+            Tok::Fn if self.peek2() != Tok::LParen => self.item_fn(file, false)?,
             Tok::Gpu if self.peek2() == Tok::Fn => {
                 self.bump();
-                file.fns.push(self.function(true)?);
+                self.item_fn(file, true)?
             }
-            Tok::Struct => file.structs.push(self.struct_decl()?),
-            Tok::Enum => file.enums.push(self.enum_decl()?),
-            Tok::Trait => file.traits.push(self.trait_decl()?),
+            Tok::Struct => {
+                file.structs.push(self.struct_decl()?);
+                file.structs.last().map(|decl| decl.name)
+            }
+            Tok::Enum => {
+                file.enums.push(self.enum_decl()?);
+                file.enums.last().map(|decl| decl.name)
+            }
+            Tok::Trait => {
+                file.traits.push(self.trait_decl()?);
+                file.traits.last().map(|decl| decl.name)
+            }
             Tok::Type => {
                 self.bump();
                 let name = self.ident("the name of the type")?;
                 self.expect(Tok::Is, "write `type Name is Other`")?;
                 file.aliases.push((name, self.ty()?));
+                Some(name)
             }
-            _ => file.stmts.push(self.statement()?),
-        }
+            _ => {
+                let id = self.statement()?;
+                file.stmts.push(id);
+                match &self.ast[id].kind {
+                    StmtKind::Const(binder) => Some(binder.name),
+                    _ => None,
+                }
+            }
+        };
+        file.private.extend(name.filter(|_| private).map(|name| name.span));
         Ok(())
+    }
+
+    fn item_fn(&mut self, file: &mut File, gpu: bool) -> Parse<Option<Ident>> {
+        let id = self.function(gpu)?;
+        file.fns.push(id);
+        Ok(Some(self.ast[id].name))
     }
 
     fn use_decl(&mut self) -> Parse<UseDecl> {
@@ -134,6 +162,13 @@ impl Parser<'_> {
     }
 
     fn function(&mut self, gpu: bool) -> Parse<FnDeclId> {
+        let head = self.fn_head(gpu)?;
+        let body = self.block()?;
+        Ok(self.ast.add(FnDecl { body, ..head }))
+    }
+
+    /// A function up to its body.
+    fn fn_head(&mut self, gpu: bool) -> Parse<FnDecl> {
         let start = self.here();
         self.bump();
         // Words of the language are reported as names of kernels, not as syntax.
@@ -145,8 +180,21 @@ impl Parser<'_> {
         let params = self.params()?;
         let result = if self.starts_type() { Some(self.ty()?) } else { None };
         let head = self.span_from(start);
-        let body = self.block()?;
-        Ok(self.ast.add(FnDecl { name, gpu, generics, params, result, body, head }))
+        Ok(FnDecl { name, gpu, generics, params, result, body: Block::default(), head })
+    }
+
+    /// Makes a function a method of a type with type parameters: they become its own, and its first
+    /// parameter is `self`.
+    fn method(&mut self, mut f: FnDecl, owner: Ident, generics: &[Ident]) -> FnDeclId {
+        let mut name = |kind| self.ast.add(TypeExpr { kind, span: owner.span });
+        let args = generics.iter().map(|g| TypeArg::Type(name(TypeExprKind::Name(g.sym, vec![]))));
+        let args = args.collect();
+        let ty = name(TypeExprKind::Name(owner.sym, args));
+        let this = Ident { sym: self.names.intern("self"), span: f.name.span };
+        let param = Param { name: this, out: false, residency: None, ty, default: None };
+        f.params.insert(0, param);
+        f.generics.splice(0..0, generics.iter().copied());
+        self.ast.add(f)
     }
 
     fn struct_decl(&mut self) -> Parse<StructDecl> {
@@ -163,21 +211,23 @@ impl Parser<'_> {
         }
         let head = self.span_from(start);
         let mut fields = Vec::new();
+        let mut methods = Vec::new();
         self.block_of(&mut |p| {
             while matches!(p.peek(), Tok::Public | Tok::Private | Tok::Var | Tok::Let) {
                 p.bump();
             }
-            if p.peek() == Tok::Fn {
-                let span = p.here();
-                let help = "write a function that takes the struct";
-                return Err(p.error(Code::MIR0103, span, "methods are not supported", help));
-            }
             let span = p.here();
-            let name = p.ident("the name of a field")?;
-            fields.push((name, p.ty()?));
+            if p.peek() == Tok::Fn {
+                let mut f = p.fn_head(false)?;
+                f.body = p.block()?;
+                methods.push(p.method(f, name, &generics));
+            } else {
+                let name = p.ident("the name of a field")?;
+                fields.push((name, p.ty()?));
+            }
             Ok(p.ast.add(Stmt { kind: StmtKind::Error, span }))
         })?;
-        Ok(StructDecl { name, generics, implements, fields, head })
+        Ok(StructDecl { name, generics, implements, fields, methods, head })
     }
 
     fn enum_decl(&mut self) -> Parse<EnumDecl> {
@@ -203,32 +253,37 @@ impl Parser<'_> {
         Ok(EnumDecl { name, generics, variants })
     }
 
-    /// A trait with the heads of its functions. Nothing calls through traits.
-    fn trait_decl(&mut self) -> Parse<Ident> {
+    fn trait_decl(&mut self) -> Parse<TraitDecl> {
         self.bump();
         let name = self.ident("the name of the trait")?;
         self.generics()?;
+        let owner = Ident { sym: self.names.intern("Self"), span: name.span };
+        let (mut required, mut provided) = (Vec::new(), Vec::new());
         self.block_of(&mut |p| {
             let span = p.here();
             while matches!(p.peek(), Tok::Public | Tok::Private) {
                 p.bump();
             }
-            p.expect(Tok::Fn, "a trait holds functions: `fn name() int`")?;
-            p.ident("the name of the function")?;
-            p.params()?;
-            if p.starts_type() {
-                p.ty()?;
+            if p.peek() != Tok::Fn {
+                let message = format!("expected a function, found {}", p.peek().describe());
+                return Err(p.error_here(message, "a trait holds functions: `fn name() int`"));
             }
-            if matches!(p.peek(), Tok::Colon)
-                || p.peek() == Tok::Newline && p.token().column > p.column
-            {
-                let span = p.here();
-                let message = "functions with a body in a trait are not supported";
-                let help = "write a plain function";
-                return Err(p.error(Code::MIR0103, span, message, help));
+            let mut f = p.fn_head(false)?;
+            let has_body =
+                p.peek() == Tok::Colon || p.peek() == Tok::Newline && p.token().column > p.column;
+            if has_body {
+                f.body = p.block()?;
             }
+            let id = p.trait_method(f, owner);
+            if has_body { &mut provided } else { &mut required }.push(id);
             Ok(p.ast.add(Stmt { kind: StmtKind::Error, span }))
         })?;
-        Ok(name)
+        Ok(TraitDecl { name, required, provided })
+    }
+
+    /// A method for any type `Self`.
+    fn trait_method(&mut self, mut f: FnDecl, owner: Ident) -> FnDeclId {
+        f.generics.insert(0, owner);
+        self.method(f, owner, &[])
     }
 }

@@ -211,6 +211,13 @@ impl Parser<'_> {
             let pass = self.stmt(start, StmtKind::Forall(forall));
             return Ok(StmtKind::Frame { passes: Block { stmts: vec![pass] } });
         }
+        // A frame without passes is reported as such.
+        let next = self.raw(usize::from(self.peek() == Tok::Colon));
+        let is_empty = next.tok == Tok::Eof || next.first && next.column <= self.column;
+        if is_empty {
+            self.eat(Tok::Colon);
+            return Ok(StmtKind::Frame { passes: Block::default() });
+        }
         Ok(StmtKind::Frame { passes: self.block()? })
     }
 

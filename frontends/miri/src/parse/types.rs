@@ -15,7 +15,13 @@ impl Parser<'_> {
             Tok::Ident => {
                 let token = self.bump();
                 let name = self.ident_of(token);
-                TypeExprKind::Name(name.sym, self.type_args()?)
+                if self.peek() == Tok::Dot && self.peek2() == Tok::Ident {
+                    self.bump();
+                    let own = self.ident("the name of a type")?;
+                    TypeExprKind::Qualified(name, own.sym, self.type_args()?)
+                } else {
+                    TypeExprKind::Name(name.sym, self.type_args()?)
+                }
             }
             Tok::LBracket => self.in_brackets(Tok::RBracket, |p| {
                 let element = p.ty()?;
@@ -100,9 +106,30 @@ impl Parser<'_> {
         match self.peek() {
             Tok::Ident if !is_sum => Ok(TypeArg::Type(self.ty()?)),
             Tok::Ident | Tok::Int | Tok::Minus => Ok(TypeArg::Value(self.sum()?)),
-            Tok::LParen => Ok(TypeArg::Value(self.sum()?)),
+            Tok::LParen if self.bracket_is_value() => Ok(TypeArg::Value(self.sum()?)),
             _ => Ok(TypeArg::Type(self.ty()?)),
         }
+    }
+
+    /// Whether `( … )` holds a constant expression, not the types of a tuple: it has an operator
+    /// or a number in it, or an operator behind it.
+    fn bracket_is_value(&self) -> bool {
+        let is_sum = |tok| {
+            matches!(tok, Tok::Plus | Tok::Minus | Tok::Star | Tok::Slash | Tok::Percent | Tok::Int)
+        };
+        let mut depth = 0;
+        for (n, token) in self.tokens[self.at..].iter().enumerate() {
+            match token.tok {
+                Tok::LParen => depth += 1,
+                Tok::RParen if depth == 1 => return is_sum(self.raw(n + 1).tok),
+                Tok::RParen => depth -= 1,
+                // A tuple, or the sizes of an array in one.
+                Tok::Comma | Tok::Less | Tok::LBracket | Tok::Eof => return false,
+                tok if is_sum(tok) => return true,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// `open … close`, in which lines mean nothing.

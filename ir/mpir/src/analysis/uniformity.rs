@@ -38,6 +38,8 @@ pub struct Uniformity {
     is_divergent_branch: Vec<bool>,
     label: Vec<Label>,
     loops: Vec<LoopFacts>,
+    /// Memory whose elements may differ between invocations that read them.
+    varying: Vec<Value>,
     scratch: Scratch,
 }
 
@@ -66,6 +68,20 @@ impl Uniformity {
     /// The uniform parts of a function.
     pub fn new(f: &MpirFn, types: &TypeCtx, cfg: &Cfg) -> Uniformity {
         let mut u = Uniformity::default();
+        u.compute(f, types, cfg);
+        u
+    }
+
+    /// As [`Uniformity::new`], but the elements of memory that the function writes are divergent: an
+    /// invocation may read them before another one writes them.
+    pub fn of_written_memory(f: &MpirFn, types: &TypeCtx, cfg: &Cfg) -> Uniformity {
+        let mut u = Uniformity::default();
+        for b in f.block_ids() {
+            for &i in &f.block(b).insts {
+                let writes = matches!(f.inst(i).op.info().memory, Memory::Write | Memory::Atomic);
+                u.varying.extend(f.args(i).first().filter(|_| writes));
+            }
+        }
         u.compute(f, types, cfg);
         u
     }
@@ -337,10 +353,14 @@ impl Run<'_> {
         }
         let by_itself = match op.info().memory {
             Memory::None => is_source(op),
-            Memory::Read => !matches!(
-                f.args(i).first().map(|&v| self.types.kind(f.ty(v))),
-                Some(TypeKind::Buffer(_) | TypeKind::SharedArray(..))
-            ),
+            Memory::Read => match f.args(i).first() {
+                Some(v) if self.out.varying.contains(v) => true,
+                Some(&v) => !matches!(
+                    self.types.kind(f.ty(v)),
+                    TypeKind::Buffer(_) | TypeKind::SharedArray(..)
+                ),
+                None => true,
+            },
             Memory::Write | Memory::Atomic | Memory::Fence | Memory::Any => true,
         };
         f.args(i).iter().fold(by_itself, |any, &v| self.is_divergent_at(v, b, b) | any)

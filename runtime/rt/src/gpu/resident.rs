@@ -6,14 +6,15 @@ use super::context::Context;
 use super::device::MemoryHint;
 use super::error::GpuResult;
 use super::telemetry::{Cost, count};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The elements of a binding.
 pub(crate) struct Resident<A> {
     pub(crate) element: Element,
     pub(crate) len: u64,
-    /// Whether its first upload counts as one.
-    counted: bool,
+    /// Whether its first upload is still to be counted.
+    counted: AtomicBool,
     state: Mutex<State<A>>,
 }
 
@@ -27,12 +28,22 @@ pub(crate) enum State<A> {
 impl<A: AsRef<[u8]>> Resident<A> {
     /// `len` elements that are those of `array`, or zeros.
     pub(crate) fn new(element: Element, len: u64, array: Option<A>) -> Resident<A> {
-        Resident { element, len, counted: true, state: Mutex::new(State::Host(array)) }
+        Resident {
+            element,
+            len,
+            counted: AtomicBool::new(true),
+            state: Mutex::new(State::Host(array)),
+        }
     }
 
     /// `len` zeros that belong to an operation of the runtime itself.
     pub(crate) fn uncounted(element: Element, len: u64) -> Resident<A> {
-        Resident { element, len, counted: false, state: Mutex::new(State::Host(None)) }
+        Resident {
+            element,
+            len,
+            counted: AtomicBool::new(false),
+            state: Mutex::new(State::Host(None)),
+        }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State<A>> {
@@ -50,7 +61,7 @@ impl<A: AsRef<[u8]>> Resident<A> {
             Some(array) => Buffer::from_bytes(device, self.element, array.as_ref(), 0)?,
             None => Buffer::new(device, self.element, self.len, 0, MemoryHint::Auto)?,
         };
-        if self.len > 0 && self.counted {
+        if self.len > 0 && self.counted.load(Ordering::Relaxed) {
             count(Cost::Upload);
         }
         *state = State::Device(buffer.clone());
@@ -65,6 +76,8 @@ impl<A: AsRef<[u8]>> Resident<A> {
             State::Device(buffer) => return buffer.write(0, array.as_ref()),
             State::Host(_) => {}
         }
+        // The assignment is counted, the first use of what it assigned is not.
+        self.counted.store(false, Ordering::Relaxed);
         *state = State::Host(Some(array));
         Ok(())
     }
