@@ -66,7 +66,7 @@ impl Wgsl {
         match place.element.stored {
             Stored::Atomic => Ok((place, false)),
             Stored::AtomicBits => Ok((place, true)),
-            Stored::Value | Stored::BoolWord | Stored::HalfWord => {
+            Stored::Value | Stored::BoolWord | Stored::HalfWord | Stored::Packed(_) => {
                 Err(text.broken_at(i, "elements that no atomic operation takes"))
             }
         }

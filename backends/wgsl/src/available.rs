@@ -1,8 +1,9 @@
 //! What no WGSL can do, found before anything is emitted.
 
+use crate::ballots;
 use magpie_diag::{Code, Diagnostic, Span};
 use magpie_gpu::available;
-use magpie_mpir::{Inst, MpirFn, Op};
+use magpie_mpir::{Inst, MpirFn, Op, Value, ValueDef};
 use magpie_types::kernel::GpuBackend;
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
 
@@ -32,10 +33,17 @@ fn refuse_inst(f: &MpirFn, types: &TypeCtx, i: Inst) -> Option<Diagnostic> {
         Some(Diagnostic::new(Code::MPG_WGSL_1101, inst.span, message).with_help(help))
     };
     if inst.op == Op::GpuSubgroupBallot {
+        if ballots::is_narrow(f, types, i) {
+            return None;
+        }
         return refuse(
             "gives a `u64`, which wgsl does not have",
-            "use `gpu.subgroup.any`, `gpu.subgroup.all` or a sum over 0 and 1",
+            "cast it to `u32`, or use `gpu.subgroup.any` or `gpu.subgroup.all`",
         );
+    }
+    // Of a ballot, refused already if that is not right.
+    if inst.op == Op::Cast && is_ballot(f, f.args(i)) {
+        return None;
     }
     if matches!(inst.op, magpie_mpir::atomic_ops!())
         && types.prim(inst.ty).is_some_and(|p| p.bit_width() < 32)
@@ -46,6 +54,14 @@ fn refuse_inst(f: &MpirFn, types: &TypeCtx, i: Inst) -> Option<Diagnostic> {
     let mut tys = std::iter::once(inst.ty).chain(operands);
     let prim = tys.find_map(|ty| missing_scalar(types, ty))?;
     Some(refuse_type(&format!("`{}`", inst.op.name()), prim, inst.span))
+}
+
+fn is_ballot(f: &MpirFn, args: &[Value]) -> bool {
+    let of = |v: &Value| match f.def(*v) {
+        ValueDef::Inst(i) => f.inst(i).op == Op::GpuSubgroupBallot,
+        ValueDef::Param(_) | ValueDef::Const(_) => false,
+    };
+    args.first().is_some_and(of)
 }
 
 fn refuse_type(what: &str, prim: PrimType, span: Span) -> Diagnostic {

@@ -1,9 +1,9 @@
 //! From a kernel of the pipeline to a blob: legalisation, bounds checks, structure, emission.
 
-use crate::available;
 use crate::memory::shared_bytes;
 use crate::module::write_module;
 use crate::target::WgslTarget;
+use crate::{available, ballots};
 use magpie_diag::{Code, Diagnostic};
 use magpie_gpu::compile::{BodyCompiler, CompiledBody, check_features, lower_for_target};
 use magpie_gpu::layout::compute_layout;
@@ -46,6 +46,7 @@ impl BodyCompiler for WgslEmitter {
         }
         let legal = self.target.legal_ops();
         let (mut f, scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits32);
+        ballots::narrow(&mut f);
         // An operation on nothing but constants is evaluated by the reader of the text, which
         // refuses what leaves a type.
         let mut ctx = PassContext::default();

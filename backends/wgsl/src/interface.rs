@@ -1,7 +1,8 @@
 //! What a kernel sees of its launch: built-in values and the scalar block.
 
 use crate::language::Wgsl;
-use crate::types::{Scalar, type_name};
+use crate::packed::from_bits;
+use crate::types::type_name;
 use magpie_gpu::text::{Emit, Shape, Text};
 use magpie_types::kernel::{ParamLayout, ScalarTransport};
 use std::fmt::Write;
@@ -191,13 +192,7 @@ impl Wgsl {
             0 => word,
             shift => format!("({word} >> {shift}u)"),
         };
-        Ok(match Scalar::of(shape.prim) {
-            Scalar::Bool => format!("({bits} & 0xffu) != 0u"),
-            Scalar::F16 => format!("f16(unpack2x16float({bits}).x)"),
-            // The upper bits mean nothing.
-            Scalar::I32 => format!("i32({bits})"),
-            Scalar::U32 | Scalar::F32 => bits,
-        })
+        Ok(from_bits(shape.prim, &bits))
     }
 
     /// The member at a byte offset of the block.

@@ -12,6 +12,9 @@
 //!   the kernel never writes them, else `read_write`. Their names are those of the source, changed
 //!   where WGSL needs the word. Elements are words: bools and scalars of 8 and 16 bits are widened by
 //!   the layout. Elements of value structs are structures of their leaves with the host's offsets.
+//! - Vectors and value structs with parts of 1 or 2 bytes lie as on the host: their buffers are arrays
+//!   of words, and a store to a part changes its bits by two atomic operations, for the words belong
+//!   to neighbours, too.
 //! - A buffer or shared array that an atomic operation names has `atomic` elements, and plain accesses
 //!   to it are atomic loads and stores.
 //! - Scalars and hidden buffer lengths are one structure, `scalars`, in a uniform buffer behind the
@@ -42,6 +45,7 @@
 
 mod atomic;
 mod available;
+mod ballots;
 mod compile;
 mod convert;
 mod exact;
@@ -52,6 +56,7 @@ mod language;
 mod memory;
 mod module;
 mod ops;
+mod packed;
 mod target;
 mod types;
 mod uniform_loads;

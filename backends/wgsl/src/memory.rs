@@ -3,6 +3,7 @@
 
 use crate::interface::Builtin;
 use crate::language::Wgsl;
+use crate::packed::{PackedPlace, Packing, has_narrow_parts};
 use crate::types::{Scalar, type_name};
 use magpie_gpu::text::{Emit, Shape, Text};
 use magpie_mpir::{Flags, Inst, Memory as Effect, MpirFn, Op, Value};
@@ -44,6 +45,8 @@ pub(crate) struct Object {
     /// Whether an element is a structure of `leaves`.
     is_struct: bool,
     leaves: Vec<ElementLeaf>,
+    /// How elements lie in words, if they have parts that WGSL cannot reach.
+    packing: Option<Packing>,
     /// Elements of an array; the number of a buffer.
     length: u32,
 }
@@ -69,6 +72,8 @@ pub(crate) enum Stored {
     Atomic,
     /// An `atomic` of the bits of a float.
     AtomicBits,
+    /// Some bytes of words, this far from the start of the element.
+    Packed(u32),
 }
 
 impl ElementLeaf {
@@ -77,6 +82,8 @@ impl ElementLeaf {
             Stored::Value => type_name(self.value),
             Stored::BoolWord | Stored::HalfWord => "u32",
             Stored::AtomicBits => "atomic<u32>",
+            // A buffer of words has no elements of its own.
+            Stored::Packed(_) => "u32",
             Stored::Atomic if Scalar::of(self.value.prim) == Scalar::I32 => "atomic<i32>",
             Stored::Atomic => "atomic<u32>",
         }
@@ -147,7 +154,10 @@ impl Wgsl {
         name: &str,
         is_atomic: bool,
     ) -> Emit {
-        let store = |value: Shape| match value.prim {
+        let is_widened = buffer.device_stride != buffer.host_stride;
+        let is_packed = !is_widened && has_narrow_parts(text, elem)?;
+        let store = |value: Shape, offset: u32| match value.prim {
+            _ if is_packed => Some(Stored::Packed(offset)),
             PrimType::Bool if value.lanes == 1 => Some(Stored::BoolWord),
             PrimType::F16 if value.lanes == 1 && buffer.device_stride == 4 => {
                 Some(Stored::HalfWord)
@@ -160,8 +170,14 @@ impl Wgsl {
             }
             _ => None,
         };
-        let object = self.object_of(text, elem, is_atomic, store)?;
-        let element = self.element_type(text, elem, &object, Some(buffer.device_stride));
+        let mut object = self.object_of(text, elem, is_atomic, store)?;
+        let element = if is_packed {
+            let packing = Packing { stride: buffer.device_stride, is_written: buffer.writes };
+            object.packing = Some(packing);
+            packing.word().to_string()
+        } else {
+            self.element_type(text, elem, &object, Some(buffer.device_stride))
+        };
         let access = if buffer.writes { "read_write" } else { "read" };
         let _ = writeln!(
             self.memory.declarations,
@@ -182,7 +198,7 @@ impl Wgsl {
             _ => return Err(text.broken_at(i, "not an array")),
         };
         let Some(value) = inst.result() else { return Ok(()) };
-        let object = self.object_of(text, elem, is_atomic, |_| Some(Stored::Value))?;
+        let object = self.object_of(text, elem, is_atomic, |_, _| Some(Stored::Value))?;
         let element = self.element_type(text, elem, &object, None);
         self.memory.arrays += 1;
         let name = text.take_name(self, &format!("{prefix}_{}", self.memory.arrays));
@@ -217,7 +233,7 @@ impl Wgsl {
         text: &Text<'_>,
         elem: TypeId,
         is_atomic: bool,
-        store: impl Fn(Shape) -> Option<Stored>,
+        store: impl Fn(Shape, u32) -> Option<Stored>,
     ) -> Emit<Object> {
         let leaves = text.types.leaves(elem);
         if leaves.is_empty() {
@@ -225,14 +241,8 @@ impl Wgsl {
         }
         let leaves = leaves.iter().map(|leaf| {
             let value = text.shape_of_type(leaf.ty)?;
-            let Some(stored) = store(value) else {
-                let message = format!(
-                    "kernel `{}` has a buffer of `{}`, in which wgsl cannot reach the parts of \
-                     less than 32 bits",
-                    text.f.name,
-                    text.types.name(elem)
-                );
-                return Err(text.refuse_kernel(message, "use a buffer of its own for each part"));
+            let Some(stored) = store(value, leaf.offset) else {
+                return Err(text.broken("an element that no buffer holds"));
             };
             let stored = match Scalar::of(value.prim) {
                 _ if !is_atomic => stored,
@@ -247,6 +257,7 @@ impl Wgsl {
             name: String::new(),
             is_struct: text.types.is_aggregate(elem),
             leaves: leaves.collect::<Emit<_>>()?,
+            packing: None,
             length: 0,
         })
     }
@@ -295,8 +306,8 @@ impl Wgsl {
             Space::Shared | Space::Private => object.length,
         };
         let (space, name) = (object.space, object.name.clone());
-        let member = object.is_struct.then_some(leaf);
-        Ok(Place { space, name, member, element, length })
+        let (member, packing) = (object.is_struct.then_some(leaf), object.packing);
+        Ok(Place { space, name, member, element, packing, length })
     }
 
     fn object(&self, text: &Text<'_>, i: Inst) -> Emit<&Object> {
@@ -307,12 +318,7 @@ impl Wgsl {
     /// Writes the element at operand 1.
     pub(crate) fn write_place(&mut self, text: &mut Text<'_>, i: Inst, place: &Place) -> Emit {
         let _ = write!(text.out, "{}[", place.name);
-        let index = text.arg(i, 1)?;
-        match is_outside(text, index, place.length) {
-            // Nobody comes here, but a constant outside is an error.
-            true => text.out.push_str("0u"),
-            false => text.argument(self, index)?,
-        }
+        self.write_index(text, i, place)?;
         text.out.push(']');
         if let Some(member) = place.member {
             let _ = write!(text.out, ".m{member}");
@@ -320,12 +326,39 @@ impl Wgsl {
         Ok(())
     }
 
+    /// Writes operand 1, an index.
+    fn write_index(&mut self, text: &mut Text<'_>, i: Inst, place: &Place) -> Emit {
+        let index = text.arg(i, 1)?;
+        match is_outside(text, index, place.length) {
+            // Nobody comes here, but a constant outside is an error.
+            true => text.out.push_str("0u"),
+            false => text.argument(self, index)?,
+        }
+        Ok(())
+    }
+
+    /// The words that operand 1 and a leaf of its element name; writes a line for where they begin.
+    fn packed_place(&mut self, text: &mut Text<'_>, i: Inst, place: &Place) -> Emit<PackedPlace> {
+        let (Some(packing), Stored::Packed(offset)) = (place.packing, place.element.stored) else {
+            return Err(text.broken_at(i, "memory that is not packed"));
+        };
+        let at = text.next_name();
+        text.indent();
+        let _ = write!(text.out, "let {at} = u32(");
+        self.write_index(text, i, place)?;
+        let _ = write!(text.out, ") * {}u + {offset}u", packing.stride);
+        text.end_statement();
+        let (buffer, shape) = (place.name.clone(), place.element.value);
+        Ok(PackedPlace { buffer, at, shape, packing })
+    }
+
     /// A load of a whole element, or of one leaf of it.
     pub(crate) fn load(&mut self, text: &mut Text<'_>, i: Inst, leaf: u32) -> Emit {
         let place = self.place(text, i, leaf)?;
         if !self.uniform_loads.contains(i) {
+            let packed = self.packed_load(text, i, &place)?;
             text.open_result(self, i)?;
-            self.write_load(text, i, &place)?;
+            self.write_load(text, i, &place, packed)?;
             text.end_statement();
             return Ok(());
         }
@@ -341,9 +374,10 @@ impl Wgsl {
             let _ = writeln!(self.memory.declarations, "var<workgroup> {name}: {ty};");
             let index = self.interface.builtin(Builtin::LocalIndex);
             text.open::<Wgsl>(&format!("if ({index} == 0u) {{"))?;
+            let packed = self.packed_load(text, i, &place)?;
             text.indent();
             let _ = write!(text.out, "{name} = ");
-            self.write_load(text, i, &place)?;
+            self.write_load(text, i, &place, packed)?;
             text.end_statement();
             text.close("}");
             text.open_result(self, i)?;
@@ -354,9 +388,27 @@ impl Wgsl {
         Ok(())
     }
 
-    fn write_load(&mut self, text: &mut Text<'_>, i: Inst, place: &Place) -> Emit {
+    /// The value of something packed; writes a line for it.
+    fn packed_load(&mut self, text: &mut Text<'_>, i: Inst, place: &Place) -> Emit<Option<String>> {
+        match place.packing {
+            Some(_) => Ok(Some(self.packed_place(text, i, place)?.load())),
+            None => Ok(None),
+        }
+    }
+
+    fn write_load(
+        &mut self,
+        text: &mut Text<'_>,
+        i: Inst,
+        place: &Place,
+        packed: Option<String>,
+    ) -> Emit {
+        if let Some(value) = packed {
+            text.out.push_str(&value);
+            return Ok(());
+        }
         let (before, after) = match place.element.stored {
-            Stored::Value => ("", ""),
+            Stored::Value | Stored::Packed(_) => ("", ""),
             Stored::BoolWord => ("(", " & 0xffu) != 0u"),
             Stored::HalfWord => ("f16(unpack2x16float(", ").x)"),
             Stored::Atomic => ("atomicLoad(&", ")"),
@@ -372,9 +424,20 @@ impl Wgsl {
     pub(crate) fn store(&mut self, text: &mut Text<'_>, i: Inst, leaf: u32) -> Emit {
         let place = self.place(text, i, leaf)?;
         let value = text.arg(i, 2)?;
+        if place.packing.is_some() {
+            let packed = self.packed_place(text, i, &place)?;
+            let name = text.next_name();
+            text.indent();
+            let _ = write!(text.out, "let {name} = {}(", type_name(place.element.value));
+            text.argument(self, value)?;
+            text.out.push(')');
+            text.end_statement();
+            packed.store(&name).iter().for_each(|line| text.line(line));
+            return Ok(());
+        }
         text.indent();
         let (before, between, after) = match place.element.stored {
-            Stored::Value => ("", " = ", ""),
+            Stored::Value | Stored::Packed(_) => ("", " = ", ""),
             Stored::BoolWord => ("", " = select(0u, 1u, ", ")"),
             Stored::HalfWord => ("", " = pack2x16float(vec2<f32>(f32(", "), 0.0))"),
             Stored::Atomic => ("atomicStore(&", ", ", ")"),
@@ -407,6 +470,7 @@ pub(crate) struct Place {
     name: String,
     member: Option<u32>,
     pub(crate) element: ElementLeaf,
+    packing: Option<Packing>,
     /// Elements, as far as they are known.
     length: u32,
 }

@@ -220,11 +220,11 @@ impl Wgsl {
             Op::GpuSubgroupMax => self.subgroup(text, i, "subgroupMax"),
             Op::GpuSubgroupAny => self.subgroup(text, i, "subgroupAny"),
             Op::GpuSubgroupAll => self.subgroup(text, i, "subgroupAll"),
+            Op::GpuSubgroupBallot => self.subgroup_ballot(text, i),
 
             // What `available` refuses.
             Op::GpuPrint
             | Op::Call
-            | Op::GpuSubgroupBallot
             | Op::GpuMetalSimdShuffle
             | Op::GpuMetalSimdSum
             | Op::GpuMetalSimdPrefixSum => {
@@ -367,6 +367,15 @@ impl Wgsl {
     fn subgroup_builtin(&mut self, text: &mut Text<'_>, builtin: Builtin) -> Emit {
         self.needs |= DeviceFeatures::SUBGROUP;
         text.out.push_str(self.interface.builtin(builtin));
+        Ok(())
+    }
+
+    /// The first word of a ballot.
+    fn subgroup_ballot(&mut self, text: &mut Text<'_>, i: Inst) -> Emit {
+        self.needs |= DeviceFeatures::SUBGROUP;
+        text.open_result(self, i)?;
+        text.expand(self, i, "subgroupBallot(#0).x")?;
+        text.end_statement();
         Ok(())
     }
 

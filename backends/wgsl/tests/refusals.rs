@@ -43,8 +43,6 @@ fn operations_that_wgsl_lacks() {
     let store = "  gpu.buffer_store %x, u32 0, %a\n";
     let simd = format!("  %a: u32 = gpu.metal.simd_sum u32 1\n{store}");
     check(&kernel(&simd), "simd_sum", "exists on msl only");
-    let ballot = "  %c: bool = icmp.eq u32 1, u32 2\n  %a: u64 = gpu.subgroup.ballot %c\n";
-    check(&kernel(ballot), "ballot", "gives a `u64`");
     let call = "  call fn=m.@f\n";
     let callee = "device fn m.@f() -> unit {\nentry:\n  ret\n}\n";
     check(&format!("{}{callee}", kernel(call)), "call", "recursive function");
@@ -73,13 +71,24 @@ entry:
 }
 ";
     check(nested, "%p", "wgsl has no `f64`");
-    let parts = "value struct m.TPair { a: u8, b: u32 }
-gpu fn m.@k(%x: gpu.TBuffer<m.TPair>) -> unit {
-entry:
-  ret
 }
-";
-    check(parts, "m.@k", "buffer of `m.TPair`");
+
+/// Its first half can be had, but not its whole.
+#[test]
+fn whole_ballots() {
+    let text = kernel(
+        "  %c: bool = icmp.eq u32 1, u32 2
+  %a: u64 = gpu.subgroup.ballot %c
+  %b: u64 = i.add %a, %a
+  %d: u32 = cast %b
+  gpu.buffer_store %x, u32 0, %d
+",
+    );
+    let emitter = WgslEmitter { target: WgslTarget::COMMON };
+    let errors = emitter.emit(&module(&text), FnId(0)).unwrap_err();
+    assert!(errors[0].message.contains("ballot` gives a `u64`"), "{errors:?}");
+    assert!(errors[0].help.as_ref().unwrap().contains("cast it"), "{errors:?}");
+    assert!(errors.iter().all(|d| d.code == Code::MPG_WGSL_1101), "{errors:?}");
 }
 
 #[test]
