@@ -5,7 +5,7 @@ use crate::link::link;
 use crate::target::{HipTarget, needs_wave64};
 use magpie_codegen_llvm::tool::{Job, Linker, Llvm, Output, ToolError};
 use magpie_codegen_llvm::write_kernel;
-use magpie_diag::{Code, Diagnostic};
+use magpie_diag::{Code, Diagnostic, SourceMap};
 use magpie_gpu::available::refusals;
 use magpie_gpu::capability::Capability;
 use magpie_gpu::compile::{BodyCompiler, CompiledBody};
@@ -20,6 +20,8 @@ use magpie_types::kernel::{DeviceFeatures, GpuBackend, KernelLayout, ParamLayout
 pub struct HipEmitter<'a> {
     /// The device.
     pub target: &'a HipTarget,
+    /// Where the line table of the code object comes from; `None` leaves it out.
+    pub sources: Option<&'a SourceMap>,
     /// An LLVM with the AMDGPU target.
     pub llvm: &'a Llvm,
     /// What links objects that are more than the own link step knows, or all if it was named.
@@ -46,7 +48,8 @@ impl HipEmitter<'_> {
             let help = format!("install LLVM {first} or newer, or name one under [gpu.tools]");
             return Err(vec![d.with_help(help)]);
         }
-        write_kernel(kernel, types, layout, self.target.flavor(), version.major)
+        let flavor = self.target.flavor();
+        write_kernel(kernel, types, layout, flavor, version.major, self.sources)
     }
 
     /// Makes a code object of an object.

@@ -3,12 +3,14 @@
 
 mod support;
 
+use magpie_diag::SourceMap;
 use magpie_gpu::compile::BodyCompiler;
-use magpie_gpu_hip::{HipTarget, read_code_object};
+use magpie_gpu_hip::{HipEmitter, HipTarget, read_code_object};
 use magpie_kernel_tests::files::{KernelFile, read_folder};
 use magpie_kernel_tests::{bytes, graphs, ops, random};
-use magpie_mpir::FnId;
 use magpie_mpir::testing::{GraphShape, KernelConfig};
+use magpie_mpir::{FnId, parse_with_own_places};
+use object::{Object, ObjectSection};
 use support::{PROCESSORS, Toolchain, subject};
 
 /// The files of the SPIR-V back end, which say what any target must do.
@@ -90,5 +92,43 @@ fn a_code_object_says_what_it_is() {
         let lines: Vec<&str> = text.lines().collect();
         let barrier = lines.iter().position(|l| l.contains("s_barrier")).unwrap();
         assert!(lines[..barrier].iter().rev().take(2).any(|l| l.contains("s_waitcnt")), "{text}");
+    }
+}
+
+/// The line table of the code object leads from its code to the source.
+#[test]
+fn code_objects_have_line_tables() {
+    let Some(tools) = Toolchain::find() else { return };
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<f32>) -> unit {
+entry:
+  %v: f32 = gpu.buffer_load [unchecked] %x, u32 0
+  %s: f32 = f.add %v, %v
+  gpu.buffer_store [unchecked] %x, u32 1, %s
+  ret
+}
+";
+    let mut sources = SourceMap::default();
+    let file = sources.add("folder/kernel.mpir", text.to_string());
+    let module = parse_with_own_places(text, file).unwrap();
+    for processor in PROCESSORS {
+        let target = HipTarget::new(processor).unwrap();
+        let emitter = HipEmitter { sources: Some(&sources), ..subject(&tools, &target).compiler };
+        let blob = emitter.emit(&module, FnId(0)).unwrap();
+        let dump = |what| tools.show("llvm-dwarfdump", &[what], bytes(&blob.code));
+        let Some(lines) = dump("--debug-line") else { return };
+        assert!(lines.contains("\"folder\"") && lines.contains("\"kernel.mpir\""), "{lines}");
+        let code = object::File::parse(bytes(&blob.code)).unwrap();
+        let text = code.section_by_name(".text").unwrap();
+        // Rows: an address in the code, a line of the source.
+        let rows = lines.lines().filter_map(|l| l.strip_prefix("0x")).map(|row| {
+            let mut words = row.split_whitespace();
+            let address = u64::from_str_radix(words.next().unwrap(), 16).unwrap();
+            (address, words.next().unwrap().parse::<u32>().unwrap())
+        });
+        let rows: Vec<(u64, u32)> = rows.collect();
+        let range = text.address()..=text.address() + text.size();
+        assert!(rows.iter().all(|(address, _)| range.contains(address)), "{rows:?}");
+        assert!((3..=5).all(|line| rows.iter().any(|row| row.1 == line)), "{rows:?}");
+        assert!(dump("--verify").unwrap().contains("No errors"));
     }
 }

@@ -39,7 +39,7 @@ impl Scripts {
         let llvm = Llvm::find(Target::Amdgpu, &tools, &env).unwrap();
         let linker = Linker::new(&tools, env);
         let target = HipTarget::new(processor).unwrap();
-        let emitter = HipEmitter { target: &target, llvm: &llvm, linker: &linker };
+        let emitter = HipEmitter { target: &target, sources: None, llvm: &llvm, linker: &linker };
         let module = parse_with_own_places(text, FileId(0)).unwrap();
         emitter.emit(&module, FnId(0)).unwrap_err()
     }
@@ -76,7 +76,7 @@ entry:
 }
 ";
     let found = Scripts::new().emit(text, "gfx1030", OBJECT, "");
-    let d = only(found, Code::MPG_CORE_1304, "not available on hip", "CPU device");
+    let d = only(found, Code::MPG_HIP_1101, "not available on hip", "CPU device");
     assert!(place(text, &d).contains("gpu.print"), "{:?}", place(text, &d));
 }
 

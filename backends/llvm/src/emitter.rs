@@ -2,9 +2,10 @@
 
 use crate::flavor::Flavor;
 use crate::intrinsics::Intrinsics;
+use crate::lines::Lines;
 use crate::memory::Memory;
 use crate::types::{Shape, constant};
-use magpie_diag::{Code, Diagnostic, Span};
+use magpie_diag::{Code, Diagnostic, SourceMap, Span};
 use magpie_mpir::analysis::{Cfg, Uniformity};
 use magpie_mpir::{Block, Const, Inst, MpirFn, Terminator, Value, ValueDef};
 use magpie_types::kernel::{GpuBackend, KernelLayout};
@@ -52,6 +53,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) uniformity: Uniformity,
     pub(crate) intrinsics: Intrinsics,
     pub(crate) memory: Memory,
+    pub(crate) lines: Lines<'a>,
     /// Definitions in front of the function.
     pub(crate) globals: String,
     /// What runs once at the start.
@@ -71,6 +73,7 @@ impl<'a> Emitter<'a> {
         f: &'a MpirFn,
         layout: &'a KernelLayout,
         flavor: Flavor,
+        sources: Option<&'a SourceMap>,
     ) -> Emitter<'a> {
         Emitter {
             types,
@@ -80,6 +83,7 @@ impl<'a> Emitter<'a> {
             uniformity: Uniformity::new(f, types, &Cfg::new(f)),
             intrinsics: Intrinsics::default(),
             memory: Memory::default(),
+            lines: Lines::new(sources, f.span),
             globals: String::new(),
             prologue: String::new(),
             body: String::with_capacity(f.num_insts() * 48),
@@ -100,14 +104,16 @@ impl<'a> Emitter<'a> {
         let mut out = String::with_capacity(self.body.len() + 2048);
         let _ = write!(
             out,
-            "source_filename = \"{}\"\ntarget triple = \"{}\"\n\n{}{head} #0 {{\nstart:\n{}  \
-             br label %b0\n{}}}\n\n{}\n{attributes}{metadata}",
+            "source_filename = \"{}\"\ntarget triple = \"{}\"\n\n{}{head} #0{} {{\nstart:\n{}  \
+             br label %b0\n{}}}\n\n{}\n{attributes}{metadata}{}",
             self.layout.entry,
             self.flavor.triple(),
             self.globals,
+            self.subprogram(),
             self.prologue,
             self.body,
             self.intrinsics.text(),
+            self.line_metadata(),
         );
         Ok(out)
     }
@@ -120,6 +126,7 @@ impl<'a> Emitter<'a> {
         self.members = None;
         self.place_label(&format!("b{}", b.0));
         for &i in &f.block(b).insts {
+            self.note_line(f.inst(i).span);
             match f.inst(i).op {
                 magpie_mpir::Op::Phi => self.phi(i)?,
                 _ => self.emit_inst(i)?,
@@ -181,6 +188,7 @@ impl<'a> Emitter<'a> {
 
     fn terminator(&mut self, b: Block) -> Emit {
         let f = self.f;
+        self.note_line(f.block(b).term_span);
         match &f.block(b).term {
             Terminator::Ret(_) => line!(self, "ret void"),
             Terminator::Unreachable => line!(self, "unreachable"),
@@ -218,7 +226,10 @@ impl<'a> Emitter<'a> {
     }
 
     pub(crate) fn push_line(&mut self, line: fmt::Arguments<'_>) {
-        let _ = writeln!(self.body, "  {line}");
+        let _ = match self.lines.suffix() {
+            Some(at) => writeln!(self.body, "  {line}, !dbg !{at}"),
+            None => writeln!(self.body, "  {line}"),
+        };
     }
 
     // ----- values -----

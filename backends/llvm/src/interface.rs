@@ -11,6 +11,9 @@ use magpie_types::PrimType;
 use magpie_types::kernel::ParamLayout;
 use std::fmt::Write;
 
+/// The format of metadata about places in the source, which LLVM drops without it.
+const DEBUG_VERSION: &str = "!1 = !{i32 2, !\"Debug Info Version\", i32 3}\n";
+
 impl Emitter<'_> {
     /// The head of the function, without attributes. Also gives parameters their values.
     pub(crate) fn head(&mut self) -> Emit<String> {
@@ -112,7 +115,8 @@ impl Emitter<'_> {
                 "attributes #0 = { nounwind }\nattributes #1 = { convergent nounwind }\n".into(),
                 format!(
                     "\n!nvvm.annotations = !{{!0}}\n!0 = !{{ptr @{name}, !\"kernel\", i32 1, \
-                     !\"maxntidx\", i32 {x}, !\"maxntidy\", i32 {y}, !\"maxntidz\", i32 {z}}}\n"
+                     !\"maxntidx\", i32 {x}, !\"maxntidy\", i32 {y}, !\"maxntidz\", i32 {z}}}\n\
+                     !llvm.module.flags = !{{!1}}\n{DEBUG_VERSION}"
                 ),
             ),
             Flavor::Amdgcn { .. } => {
@@ -122,9 +126,10 @@ impl Emitter<'_> {
                         "attributes #0 = {{ nounwind \"amdgpu-flat-work-group-size\"=\"1,{size}\" \
                          \"uniform-work-group-size\"=\"true\" }}\n"
                     ),
-                    "\n!llvm.module.flags = !{!0}\n!0 = !{i32 1, \
-                     !\"amdgpu_code_object_version\", i32 500}\n"
-                        .into(),
+                    format!(
+                        "\n!llvm.module.flags = !{{!0, !1}}\n!0 = !{{i32 1, \
+                         !\"amdgpu_code_object_version\", i32 500}}\n{DEBUG_VERSION}"
+                    ),
                 )
             }
         }

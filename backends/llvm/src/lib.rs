@@ -45,6 +45,7 @@ mod emitter;
 mod flavor;
 mod interface;
 mod intrinsics;
+mod lines;
 mod memory;
 mod ops;
 pub mod tool;
@@ -53,14 +54,15 @@ mod types;
 pub use flavor::{Flavor, MIN_LLVM};
 
 use emitter::Emitter;
-use magpie_diag::Diagnostic;
+use magpie_diag::{Diagnostic, SourceMap};
 use magpie_gpu::compile::lower_for_target;
 use magpie_mpir::MpirFn;
 use magpie_mpir::passes::{IndexWidth, PassContext, lower_vectors};
 use magpie_types::TypeCtx;
 use magpie_types::kernel::KernelLayout;
 
-/// The module of a kernel for the LLVM of a major version. Equal input gives equal text.
+/// The module of a kernel for the LLVM of a major version; instructions have their places in
+/// `sources`, when those are given. Equal input gives equal text.
 ///
 /// # Errors
 /// What the flavour cannot express.
@@ -70,10 +72,11 @@ pub fn write_kernel(
     layout: &KernelLayout,
     flavor: Flavor,
     llvm: u32,
+    sources: Option<&SourceMap>,
 ) -> Result<String, Vec<Diagnostic>> {
     let legal = flavor.legal_ops(llvm);
     let (mut f, scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits64);
     // What is exact on vectors is so on their components.
     lower_vectors(&mut f, &scratch.types, &mut PassContext::default());
-    Emitter::new(&scratch.types, &f, layout, flavor).module().map_err(|d| vec![*d])
+    Emitter::new(&scratch.types, &f, layout, flavor, sources).module().map_err(|d| vec![*d])
 }

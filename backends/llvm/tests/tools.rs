@@ -215,4 +215,47 @@ fn a_named_library_must_be_llvms() {
     let e = of(&text);
     assert!(e.message.contains("cannot be loaded"), "{e:?}");
     assert!(e.help.contains("MAGPIE_LIBLLVM_PATH"), "{e:?}");
+    // The C library of this process is a library, and not LLVM's.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let libc =
+        maps.lines().find_map(|l| l.split_whitespace().last().filter(|p| p.contains("libc.so")));
+    if let Some(libc) = libc {
+        let e = of(Path::new(libc));
+        assert!(e.message.contains("lacks `LLVMGetVersion`"), "{e:?}");
+    }
+}
+
+/// A search that has found a library gives the same one again, and others that look elsewhere are not
+/// given it.
+#[test]
+fn a_library_is_found_once() {
+    let real = Environment::of_process();
+    let Ok(first) = find(&real) else { return skip("libLLVM") };
+    if !first.is_in_process() {
+        return skip("libLLVM");
+    }
+    assert_eq!(find(&real).unwrap().path(), first.path());
+    let elsewhere = Environment { libllvm: None, ..nowhere() };
+    assert!(find(&elsewhere).unwrap_err().is_missing);
+    let named = Environment { libllvm: Some(first.path().into()), ..nowhere() };
+    assert_eq!(find(&named).unwrap().path(), first.path());
+}
+
+/// Code does not depend on what was compiled before on the same machine.
+#[test]
+fn target_machines_are_used_again() {
+    let Ok(llvm) = find(&Environment::of_process()) else { return skip("libLLVM") };
+    let other = MODULE.replace("i32 7", "i32 9").replace("@k", "@other");
+    let fresh = [MODULE, &other].map(|ir| llvm.compile(&job(ir)).unwrap());
+    assert!(llvm.compile(&job("nonsense")).is_err());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    assert_eq!(llvm.compile(&job(&other)).unwrap(), fresh[1]);
+                    assert_eq!(llvm.compile(&job(MODULE)).unwrap(), fresh[0]);
+                }
+            });
+        }
+    });
 }

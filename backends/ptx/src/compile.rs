@@ -92,7 +92,7 @@ impl BodyCompiler for PtxEmitter<'_> {
         let text = match (self.target.codegen, self.llvm) {
             (Codegen::Direct, _) | (Codegen::Auto, None) => self.write(kernel, types, layout)?,
             (Codegen::Auto | Codegen::Llvm, Some(llvm)) => {
-                emit_ptx_llvm(kernel, types, layout, &self.target, llvm)?
+                emit_ptx_llvm(kernel, types, layout, &self.target, llvm, self.sources)?
             }
             (Codegen::Llvm, None) => {
                 let e = ToolError::not_found(Target::Nvptx, Vec::new());

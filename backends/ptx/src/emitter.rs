@@ -384,7 +384,7 @@ impl<'a> Emitter<'a> {
 
     fn broken_span(&self, span: Span, what: &str) -> Box<Diagnostic> {
         let message = format!("kernel `{}` is not in the form PTX needs: {what}", self.f.name);
-        let d = Diagnostic::new(Code::MPG_CORE_1304, span, message);
+        let d = Diagnostic::new(Code::MPG_PTX_1101, span, message);
         Box::new(d.with_help("this is a fault of the compiler: please report it with the program"))
     }
 }

@@ -53,6 +53,7 @@
 //! have not returned take part; elsewhere those that happen to run together. Reductions of a full
 //! warp take five exchanges, of a part of one they go from lane to lane.
 
+mod capability;
 mod compile;
 mod control_flow;
 mod emitter;
@@ -65,6 +66,7 @@ mod params;
 mod target;
 mod vectors;
 
+pub use capability::capability_warning;
 pub use compile::PtxEmitter;
 pub use llvm::emit_ptx_llvm;
 pub use target::{Codegen, MIN_SM, PtxTarget};

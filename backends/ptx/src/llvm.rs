@@ -3,7 +3,7 @@
 use crate::target::PtxTarget;
 use magpie_codegen_llvm::tool::{Job, Llvm, Output, ToolError};
 use magpie_codegen_llvm::{Flavor, write_kernel};
-use magpie_diag::{Code, Diagnostic};
+use magpie_diag::{Code, Diagnostic, SourceMap};
 use magpie_mpir::MpirFn;
 use magpie_types::TypeCtx;
 use magpie_types::kernel::KernelLayout;
@@ -46,11 +46,12 @@ pub fn emit_ptx_llvm(
     layout: &KernelLayout,
     target: &PtxTarget,
     llvm: &Llvm,
+    sources: Option<&SourceMap>,
 ) -> Result<String, Vec<Diagnostic>> {
     let major = llvm.version().major;
     let (sm, version) = architecture(target, major);
     let flavor = flavor(target, llvm);
-    let ir = write_kernel(kernel, types, layout, flavor, major)?;
+    let ir = write_kernel(kernel, types, layout, flavor, major, sources)?;
     let job = Job {
         ir: &ir,
         triple: flavor.triple(),

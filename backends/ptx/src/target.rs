@@ -64,6 +64,9 @@ const ARCHITECTURES: [(u32, &str); 15] = [
     (u32::MAX, ""),
 ];
 
+/// The first architecture with bf16 arithmetic for every operation.
+pub(crate) const NATIVE_BFLOAT16: u32 = 90;
+
 impl PtxTarget {
     /// The target when no device is known.
     pub const DEFAULT: PtxTarget =
@@ -88,7 +91,7 @@ impl PtxTarget {
 
     /// Whether bf16 arithmetic exists for every operation.
     pub(crate) fn has_bfloat16(&self) -> bool {
-        self.sm >= 90
+        self.sm >= NATIVE_BFLOAT16
     }
 
     /// What PTX does as exactly as the numeric table says.

@@ -4,7 +4,7 @@
 mod support;
 
 use magpie_codegen_llvm::tool::{Environment, Llvm, Target, ToolPaths};
-use magpie_diag::{Code, Diagnostic, FileId};
+use magpie_diag::{Code, Diagnostic, FileId, SourceMap, Span};
 use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget};
 use magpie_kernel_tests::files::{KernelFile, read_folder};
@@ -12,7 +12,7 @@ use magpie_kernel_tests::ops::{check_all, within_ulps};
 use magpie_kernel_tests::{bytes, graphs, random};
 use magpie_mpir::testing::{GraphShape, KernelConfig, has_exact_result};
 use magpie_mpir::{FnId, parse_with_own_places};
-use support::{assembler, by_llvm, cuda, llvm, target, targets_of};
+use support::{assemble, assembler, by_llvm, cuda, llvm, target, targets_of};
 
 const ARCHITECTURES: [u32; 3] = [70, 80, 90];
 
@@ -116,6 +116,40 @@ entry:
     let ptx = String::from_utf8(bytes(&blob.code).to_vec()).unwrap();
     assert!(ptx.contains(".extern .shared") && ptx.contains("36000"), "{ptx}");
     assembler(90)("a large shared array", ptx.as_bytes());
+}
+
+/// In the kernel's file and in another one, as the direct writer has them.
+#[test]
+fn locations_are_those_of_the_source() {
+    let Some(llvm) = llvm() else { return };
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<f32>) -> unit {
+entry:
+  %v: f32 = gpu.buffer_load [unchecked] %x, u32 0
+  %s: f32 = f.add %v, %v
+  gpu.buffer_store [unchecked] %x, u32 1, %s
+  ret
+}
+";
+    let mut sources = SourceMap::default();
+    let file = sources.add("a \"b\"/é.mpir", text.to_string());
+    let other = sources.add("other.mi", "\n\nhere".to_string());
+    let mut module = parse_with_own_places(text, file).unwrap();
+    let f = &mut module.fns[0];
+    let add = f.blocks[0].insts[1];
+    f.inst_mut(add).span = Span { file: other, start: 2, end: 6 };
+    let target = PtxTarget { codegen: Codegen::Llvm, ..target(70) };
+    let emit = |sources| {
+        let emitter = PtxEmitter { target, sources, llvm: Some(&llvm) };
+        let blob = emitter.emit(&module, FnId(0)).unwrap();
+        String::from_utf8(bytes(&blob.code).to_vec()).unwrap()
+    };
+    let ptx = emit(Some(&sources));
+    assert!(ptx.contains("a _b_/\\303\\251.mpir\"") && ptx.contains("other.mi\""), "{ptx}");
+    let (at, add) = (ptx.find("\t.loc\t2 3 1").unwrap(), ptx.find("add.rn.f32").unwrap());
+    assert!(at < add && ptx[at..add].matches(".loc").count() == 1, "{ptx}");
+    assert!(ptx.contains("\t.loc\t1 3 "), "{ptx}");
+    assemble("locations", &ptx, 70);
+    assert!(!emit(None).contains(".loc"));
 }
 
 const EMPTY: &str = "gpu fn m.@k() -> unit workgroup(64, 1, 1) {

@@ -1,8 +1,8 @@
 //! Kernels that cannot be PTX: each is refused with a code, a place, the reason and a way out.
 
-use magpie_diag::{Code, Diagnostic, FileId};
+use magpie_diag::{Code, Diagnostic, FileId, Severity};
 use magpie_gpu::compile::BodyCompiler;
-use magpie_gpu_ptx::{PtxEmitter, PtxTarget};
+use magpie_gpu_ptx::{PtxEmitter, PtxTarget, capability_warning};
 use magpie_mpir::{FnId, parse_with_own_places};
 
 fn refusal(text: &str, target: PtxTarget) -> Diagnostic {
@@ -30,7 +30,7 @@ entry:
   ret
 }
 ";
-    let code = Code::MPG_CORE_1304;
+    let code = Code::MPG_PTX_1101;
     check(text, code, "gpu.print", "`gpu.print` is not available on ptx");
     let text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {
 entry:
@@ -69,4 +69,32 @@ fn more_shared_memory_than_is_allowed() {
     check(LARGE, Code::MPG_PTX_2001, "m.@k", "65536 bytes of shared memory; the limit is 49152");
     let target = PtxTarget { shared_limit: 65535, ..PtxTarget::DEFAULT };
     assert!(refusal(LARGE, target).message.contains("the limit is 65535"));
+}
+
+#[test]
+fn emulated_arithmetic_is_told() {
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<bf16>) -> unit {
+entry:
+  %a: bf16 = gpu.buffer_load %x, u32 0
+  %b: bf16 = f.add %a, %a
+  %c: bf16 = f.mul %b, %a
+  gpu.buffer_store %x, u32 0, %c
+  ret
+}
+";
+    let warning = |text: &str, sm| {
+        let module = parse_with_own_places(text, FileId(0)).unwrap();
+        let target = PtxTarget { sm, ..PtxTarget::DEFAULT };
+        capability_warning(&module.fns[0], &module.types, &target)
+    };
+    let d = warning(text, 70).unwrap();
+    assert_eq!((d.code, d.severity), (Code::MPG_PTX_2003, Severity::Warning));
+    assert!(d.message.contains("sm_70") && d.help.as_ref().unwrap().contains("sm_90"), "{d:?}");
+    assert!(text[d.primary.start as usize..d.primary.end as usize].contains("f.add"), "{d:?}");
+    assert_eq!(warning(text, 90), None);
+    // What is only moved is no matter.
+    let moved: Vec<&str> = text.lines().filter(|l| !l.contains("f.")).collect();
+    let moved = moved.join("\n").replace("%c", "%a") + "\n";
+    assert_eq!(warning(&moved, 70), None);
+    assert_eq!(warning(&text.replace("bf16", "f32"), 70), None);
 }

@@ -162,7 +162,10 @@ fn make(
             let is_wanted = asked || kernels.target(id) == Some(backend);
             if is_wanted && kernels.may_exist_for(id, backend) {
                 match compiler.compile(&kernels, id, backend, None) {
-                    Ok(blob) => blobs.push(blob),
+                    Ok(blob) => {
+                        session.report_all(compiler.warning(&kernels, id, backend, None));
+                        blobs.push(blob);
+                    }
                     Err(errors) => session.report_all(errors),
                 }
             }

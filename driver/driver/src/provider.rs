@@ -56,6 +56,11 @@ impl BlobProvider for Provider {
             let ms = start.elapsed().as_secs_f64() * 1e3;
             format!("kernel `{name}`: ready for {} in {ms:.2} ms", backend.name())
         });
+        if blob.is_ok()
+            && let Some(warning) = self.compiler.warning(&self.kernels, id, backend, Some(device))
+        {
+            self.log.say(|| self.describe(&warning));
+        }
         blob.map(Some).map_err(|errors| {
             let texts: Vec<String> = errors.iter().map(|d| self.describe(d)).collect();
             let message = format!("kernel `{name}` cannot be compiled: {}", texts.join("; "));

@@ -105,10 +105,12 @@ codes! {
     MPG_MSL_2002 Error "MSL compilation failed";
     MPG_MSL_2003 Error "Metal-specific op without requires() annotation";
     // PTX.
+    MPG_PTX_1101 Error "operation not available on ptx";
     MPG_PTX_2001 Error "shared memory exceeds limit";
     MPG_PTX_2002 Error "PTX compilation via llc failed";
     MPG_PTX_2003 Warning "compute capability too low for feature";
     // HIP.
+    MPG_HIP_1101 Error "operation not available on hip";
     MPG_HIP_2001 Error "shared memory exceeds LDS limit";
     MPG_HIP_2002 Error "HSACO generation via llc failed";
     // WGSL.

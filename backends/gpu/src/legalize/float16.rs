@@ -76,6 +76,20 @@ pub fn mentions(types: &TypeCtx, ty: TypeId, is: &dyn Fn(PrimType) -> bool) -> b
     }
 }
 
+/// The first instruction that computes with a scalar of a kind, rather than moving it about.
+pub fn first_computing(
+    f: &MpirFn,
+    types: &TypeCtx,
+    is: &dyn Fn(PrimType) -> bool,
+) -> Option<Inst> {
+    let mut insts = f.blocks.iter().flat_map(|b| &b.insts).copied();
+    insts.find(|&i| {
+        let operands = f.args(i).iter().map(|&v| f.ty(v));
+        let mut touched = std::iter::once(f.inst(i).ty).chain(operands);
+        !moves_bits(f.inst(i).op) && touched.any(|ty| mentions(types, ty, is))
+    })
+}
+
 fn operand_formats(
     f: &MpirFn,
     i: Inst,

@@ -22,7 +22,7 @@ mod small_ints;
 mod vectors;
 mod wide_floats;
 
-pub use float16::{legalize_float16, mentions};
+pub use float16::{first_computing, legalize_float16, mentions};
 pub use rem::lower_float_rem;
 pub use small_ints::legalize_small_ints;
 pub use vectors::keeps_vectors;

@@ -181,7 +181,8 @@ fn kernels_are_linked_as_by_lld() {
     let kernels = ["reduction", "atomics", "structs"];
     for processor in PROCESSORS {
         let target = HipTarget::new(processor).unwrap();
-        let emitter = HipEmitter { target: &target, llvm: &tools.llvm, linker: &tools.lld };
+        let emitter =
+            HipEmitter { target: &target, sources: None, llvm: &tools.llvm, linker: &tools.lld };
         let modules = read_folder(folder).into_iter().filter(|file| {
             kernels.contains(&file.path.file_stem().and_then(|s| s.to_str()).unwrap())
         });

@@ -32,14 +32,18 @@ impl Toolchain {
 
     /// The disassembly of a code object; `None` without a disassembler.
     pub(crate) fn disassemble(&self, code: &[u8], processor: &str) -> Option<String> {
+        self.show("llvm-objdump", &["-d", &format!("--mcpu={processor}")], code)
+    }
+
+    /// What a tool of LLVM prints about a code object; `None` when it is not there.
+    pub(crate) fn show(&self, tool: &str, arguments: &[&str], code: &[u8]) -> Option<String> {
         let lld = Linker::new(&ToolPaths::default(), Environment::of_process());
-        let beside = lld.path().ok()?.canonicalize().ok()?.with_file_name("llvm-objdump");
-        let tool = if beside.is_file() { beside } else { PathBuf::from("llvm-objdump") };
+        let beside = lld.path().ok()?.canonicalize().ok()?.with_file_name(tool);
+        let tool = if beside.is_file() { beside } else { PathBuf::from(tool) };
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("kernel.hsaco");
         std::fs::write(&file, code).unwrap();
-        let cpu = format!("--mcpu={processor}");
-        let arguments = ["-d", &cpu, file.to_str().unwrap()];
+        let arguments = [arguments, &[file.to_str().unwrap()]].concat();
         Some(String::from_utf8(run_tool(tool, &arguments, &[])?.unwrap()).unwrap())
     }
 }
@@ -51,7 +55,7 @@ pub(crate) fn subject<'a>(
 ) -> Subject<'a, HipEmitter<'a>> {
     Subject {
         name: target.name().to_string(),
-        compiler: HipEmitter { target, llvm: &tools.llvm, linker: &tools.linker },
+        compiler: HipEmitter { target, sources: None, llvm: &tools.llvm, linker: &tools.linker },
         validate: &|what, code| assert!(code.starts_with(b"\x7fELF"), "{what}"),
         gpu: None,
     }

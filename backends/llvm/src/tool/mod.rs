@@ -15,6 +15,7 @@ mod version;
 
 pub use error::ToolError;
 pub use linker::Linker;
+pub use process::succeed as run_tool;
 pub use search::{Environment, ToolPaths};
 pub use version::Version;
 

@@ -120,7 +120,10 @@ pub(super) struct Done {
 }
 
 /// The standard output of a program that ended well.
-pub(super) fn succeed(program: &Path, args: &[&str], input: &[u8]) -> Result<Vec<u8>, ToolError> {
+///
+/// # Errors
+/// It cannot be run, hangs, crashes or fails: with what it said.
+pub fn succeed(program: &Path, args: &[&str], input: &[u8]) -> Result<Vec<u8>, ToolError> {
     let done = run(program, args, input)?;
     if done.status.success() {
         return Ok(done.stdout);

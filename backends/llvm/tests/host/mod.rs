@@ -41,7 +41,7 @@ impl BodyCompiler for Writer {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
-        let text = write_kernel(kernel, types, layout, self.flavor, LLVM)?;
+        let text = write_kernel(kernel, types, layout, self.flavor, LLVM, None)?;
         let code = on_host(&text, layout).into_bytes();
         Ok(CompiledBody { code, features: DeviceFeatures::default() })
     }

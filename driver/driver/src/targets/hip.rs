@@ -26,7 +26,8 @@ impl Compiler {
         let missing = |e: &ToolError| vec![e.to_diagnostic(Code::MPG_HIP_2002, span)];
         let llvm = self.llvm(Target::Amdgpu).map_err(missing)?;
         let text = format!("{} LLVM {} {}", target.name(), llvm.version(), llvm.path().display());
-        let emitter = HipEmitter { target: &target, llvm, linker: self.linker() };
+        let (sources, linker) = (Some(&kernels.sources), self.linker());
+        let emitter = HipEmitter { target: &target, sources, llvm, linker };
         self.cached(kernels, id, &emitter, DeviceFeatures::default(), &text)
     }
 }

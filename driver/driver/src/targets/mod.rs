@@ -1,6 +1,7 @@
 //! Kernel → blob: [`Compiler`], with one file a back end.
 
 mod bodies;
+mod checkers;
 mod cpu;
 mod hip;
 mod interp;
@@ -87,6 +88,25 @@ impl Compiler {
         }
     }
 
+    /// What is to be said about a kernel that a back end compiles.
+    pub(crate) fn warning(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        backend: GpuBackend,
+        device: Option<&DeviceProperties>,
+    ) -> Option<Diagnostic> {
+        match backend {
+            GpuBackend::Ptx => self.ptx_warning(kernels, id, device),
+            GpuBackend::Spv
+            | GpuBackend::Msl
+            | GpuBackend::Hip
+            | GpuBackend::Wgsl
+            | GpuBackend::Cpu
+            | GpuBackend::Interp => None,
+        }
+    }
+
     /// What keeps a kernel from running on a target, as far as that shows without tools.
     pub(crate) fn check(
         &self,
@@ -101,9 +121,10 @@ impl Compiler {
             | GpuBackend::Ptx
             | GpuBackend::Wgsl
             | GpuBackend::Cpu
-            | GpuBackend::Interp => {
-                self.compile(kernels, id, backend, None).err().unwrap_or_default()
-            }
+            | GpuBackend::Interp => match self.compile(kernels, id, backend, None) {
+                Ok(_) => self.warning(kernels, id, backend, None).into_iter().collect(),
+                Err(errors) => errors,
+            },
         }
     }
 
@@ -118,10 +139,11 @@ impl Compiler {
         target: &str,
     ) -> Result<KernelBlob, Vec<Diagnostic>> {
         let make = || {
-            kernels.with_optimized(id, |module, pipeline| {
+            let blob = kernels.with_optimized(id, |module, pipeline| {
                 let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
                 emitter.emit_bodies(&robust, unchecked.as_ref(), &module.types)
-            })
+            })?;
+            checkers::check(&blob, kernels.name(id), kernels.func(id).span).map(|()| blob)
         };
         if self.cache.folder().is_none() {
             return make();

@@ -5,18 +5,14 @@ use crate::kernels::Kernels;
 use crate::manifest::PtxCodegen;
 use magpie_codegen_llvm::tool::Target;
 use magpie_diag::{Code, Diagnostic};
-use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget};
+use magpie_gpu_ptx::{Codegen, PtxEmitter, PtxTarget, capability_warning};
 use magpie_mpir::FnId;
 use magpie_rt::gpu::DeviceProperties;
 use magpie_types::kernel::{CUDA_MOST_SHARED, DeviceFeatures, KernelBlob};
 
 impl Compiler {
-    pub(super) fn ptx(
-        &self,
-        kernels: &Kernels,
-        id: FnId,
-        device: Option<&DeviceProperties>,
-    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+    /// What PTX is made for: the device, or any that is not too old.
+    fn ptx_target(&self, device: Option<&DeviceProperties>) -> PtxTarget {
         let mut target = PtxTarget::DEFAULT;
         if let Some(sm) = device.and_then(|device| capability(&device.architecture)) {
             target.sm = sm;
@@ -30,6 +26,26 @@ impl Compiler {
             PtxCodegen::Llvm => Codegen::Llvm,
             PtxCodegen::Direct => Codegen::Direct,
         };
+        target
+    }
+
+    /// A warning for a kernel that the device is too old for.
+    pub(super) fn ptx_warning(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        device: Option<&DeviceProperties>,
+    ) -> Option<Diagnostic> {
+        capability_warning(kernels.func(id), &kernels.module.types, &self.ptx_target(device))
+    }
+
+    pub(super) fn ptx(
+        &self,
+        kernels: &Kernels,
+        id: FnId,
+        device: Option<&DeviceProperties>,
+    ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let target = self.ptx_target(device);
         let llvm = match target.codegen {
             Codegen::Direct => None,
             Codegen::Auto | Codegen::Llvm => match self.llvm(Target::Nvptx) {
