@@ -2,6 +2,7 @@
 //! each device runs it with the same kernels in its own form.
 
 mod abi;
+pub(crate) mod allocations;
 pub(super) mod conformance;
 mod cpu;
 mod host_device;

@@ -64,3 +64,25 @@ fn a_folder_that_cannot_be_written_costs_time_only() {
     assert_eq!(run(&path), 2);
     assert_eq!(run(&path), 2);
 }
+
+/// Not even an administrator can make a file there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_folder_costs_time_only() {
+    let folder = Path::new("/proc/self/magpie");
+    assert_eq!(run(folder), 2);
+    assert!(!folder.exists());
+}
+
+/// Processes that start at the same time each make what they need, and leave whole files.
+#[test]
+fn a_folder_is_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| run(folder.path()));
+        }
+    });
+    assert_eq!(files(folder.path()).len(), 2);
+    assert_eq!(run(folder.path()), 0);
+}

@@ -1,6 +1,7 @@
 //! The driver over a library of our own that is no device: it runs work on the host as late as a
 //! device may, checks every call, and fails those it is told to (`fake_driver`).
 
+mod allocations;
 mod cache;
 mod cuda;
 mod driver;
