@@ -1,4 +1,5 @@
-//! Conversions of 16-bit floats that generated code calls: exact, with one rounding.
+//! Functions that generated code calls: conversions of 16-bit floats, exact with one rounding, and
+//! what a subgroup computes.
 
 use cranelift_codegen::ir::{AbiParam, Signature, Type, types};
 use magpie_mpir::{Op, eval};
@@ -17,10 +18,12 @@ pub(crate) enum Helper {
     U64ToBf16,
     F16Fma,
     Bf16Fma,
+    /// [`crate::kernel::execute_subgroup`].
+    Subgroup,
 }
 
 impl Helper {
-    pub(crate) const COUNT: usize = 8;
+    pub(crate) const COUNT: usize = 9;
 
     /// The symbol under which generated code finds it.
     pub(crate) fn symbol(self) -> &'static str {
@@ -33,6 +36,7 @@ impl Helper {
             Helper::U64ToBf16 => "mp_cpu_u64_to_bf16",
             Helper::F16Fma => "mp_cpu_f16_fma",
             Helper::Bf16Fma => "mp_cpu_bf16_fma",
+            Helper::Subgroup => "mp_cpu_subgroup",
         }
     }
 
@@ -46,11 +50,16 @@ impl Helper {
             Helper::U64ToBf16 => u64_to_bf16 as *const u8,
             Helper::F16Fma => f16_fma as *const u8,
             Helper::Bf16Fma => bf16_fma as *const u8,
+            Helper::Subgroup => crate::kernel::execute_subgroup as *const u8,
         }
     }
 
     pub(crate) fn signature(self, mut sig: Signature) -> Signature {
         let (params, ret): (&[Type], Type) = match self {
+            Helper::Subgroup => {
+                sig.params.extend([types::I64; 7].map(AbiParam::new));
+                return sig;
+            }
             Helper::F16ToF32 => (&[types::I16], types::F32),
             Helper::F32ToF16 => (&[types::F32], types::I16),
             Helper::F64ToF16 | Helper::F64ToBf16 => (&[types::F64], types::I16),

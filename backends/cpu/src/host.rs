@@ -71,6 +71,7 @@ pub fn compile_host(
             waiting: Vec::new(),
             loops: Loops::default(),
             kept: FxHashMap::default(),
+            passage: None,
             zero: None,
             here: None,
         };
@@ -160,6 +161,8 @@ struct Translator<'a, 'f, 'r> {
     loops: Loops,
     /// By loop: copies of the values from outside that it reads ([`Translator::keep_in_loop`]).
     kept: FxHashMap<LoopId, Vec<(Value, Variable)>>,
+    /// Where values pass through ([`Translator::through_memory`]).
+    passage: Option<ir::StackSlot>,
     /// The address of a zero.
     zero: Option<*const u8>,
     /// The innermost loop around the block that is emitted.
@@ -189,7 +192,11 @@ impl Translator<'_, '_, '_> {
                     self.variables[v.index()] = Some(self.b.declare_var(ty));
                 }
             } else {
-                self.blocks[b.index()] = Some(self.b.create_block());
+                let block = self.b.create_block();
+                if matches!(f.block(b).term, Terminator::Unreachable) {
+                    self.b.set_cold_block(block);
+                }
+                self.blocks[b.index()] = Some(block);
             }
         }
         let Some(entry) = self.blocks.first().copied().flatten() else { return };
@@ -284,25 +291,34 @@ impl Translator<'_, '_, '_> {
     /// Copies what a loop reads from outside, in front of it.
     fn keep(&mut self, l: LoopId) {
         let Some(kept) = self.kept.get(&l).filter(|kept| !kept.is_empty()).cloned() else { return };
-        // A zero of which the optimiser does not know makes a copy that it does not see through.
-        let address = *self.zero.get_or_insert_with(|| self.code.runtime.c_string(""));
-        let address = self.b.ins().iconst(types::I64, address as i64);
-        let zero = self.b.ins().uload8(types::I64, MemFlagsData::trusted(), address, 0);
-        for (v, variable) in kept {
-            let value = self.value(v);
-            let ty = self.b.func.dfg.value_type(value);
-            let bits = ty.as_int();
-            let zero = if bits == types::I64 { zero } else { self.b.ins().ireduce(bits, zero) };
-            let no_flags = MemFlagsData::new();
-            let copy = if ty.is_int() {
-                self.b.ins().iadd(value, zero)
-            } else {
-                let value = self.b.ins().bitcast(bits, no_flags, value);
-                let copy = self.b.ins().iadd(value, zero);
-                self.b.ins().bitcast(ty, no_flags, copy)
-            };
+        let values: Vec<ir::Value> = kept.iter().map(|&(v, _)| self.value(v)).collect();
+        let copies = self.through_memory(&values);
+        for (&(_, variable), copy) in kept.iter().zip(copies) {
             self.b.def_var(variable, copy);
         }
+    }
+
+    /// Copies of values, at most [`MAX_KEPT`], that the optimiser does not know to be copies, so
+    /// that the register allocator finds places for them without regard to the values' own.
+    fn through_memory(&mut self, values: &[ir::Value]) -> Vec<ir::Value> {
+        let slot = *self.passage.get_or_insert_with(|| {
+            let size = 8 * MAX_KEPT as u32;
+            self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3))
+        });
+        let to = self.b.ins().stack_addr(types::I64, slot, 0);
+        // With a zero of which it does not know, the optimiser does not see that what is loaded is
+        // what was stored.
+        let address = *self.zero.get_or_insert_with(|| self.code.runtime.c_string(""));
+        let address = self.b.ins().iconst(types::I64, address as i64);
+        let trusted = MemFlagsData::trusted();
+        let zero = self.b.ins().uload8(types::I64, trusted, address, 0);
+        let from = self.b.ins().iadd(to, zero);
+        for (n, &value) in (0..).zip(values) {
+            self.b.ins().store(trusted, value, to, 8 * n);
+        }
+        let types = values.iter().map(|&value| self.b.func.dfg.value_type(value));
+        let types: Vec<ir::Type> = types.collect();
+        (0..).zip(types).map(|(n, ty)| self.b.ins().load(ty, trusted, from, 8 * n)).collect()
     }
 
     /// Emits the head of a loop at the end of a block before it.
@@ -419,7 +435,14 @@ impl Translator<'_, '_, '_> {
                 Some(self.b.ins().iconst(types::I64, address as i64))
             }
             Op::RtRaw => {
-                let args = self.args(i);
+                let mut args = self.args(i);
+                // The registers of a call that is made once should not decide where the numbers
+                // that it shows are kept in a loop.
+                if data.rt() == RtFn::PanicBuiltin {
+                    let shown = self.through_memory(&args[2..]);
+                    args.truncate(2);
+                    args.extend(shown);
+                }
                 let r = self.code.rt(self.b.func, data.rt());
                 let call = self.b.ins().call(r, &args);
                 self.b.inst_results(call).first().copied()

@@ -77,6 +77,7 @@ impl<'r> Code<'r> {
             Helper::U64ToBf16,
             Helper::F16Fma,
             Helper::Bf16Fma,
+            Helper::Subgroup,
         ] {
             builder.symbol(h.symbol(), h.address());
         }

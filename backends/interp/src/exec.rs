@@ -4,7 +4,7 @@ use crate::machine::{Activation, Fault, Group, Invocation, current, is_subgroup_
 use crate::memory;
 use crate::value::{ArrayRef, Val, prim, read};
 use magpie_diag::Span;
-use magpie_mpir::eval::{AtomicOp, eval, float_value, int_value};
+use magpie_mpir::eval::{AtomicOp, SubgroupOp, eval, float_value, int_value};
 use magpie_mpir::{Block, Flags, Inst, MpirFn, Op, Terminator, Value};
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind, fixed};
 
@@ -421,53 +421,20 @@ pub(crate) fn subgroup(group: &mut Group, lanes: &mut [Invocation], members: &[u
     let module = group.module;
     let Some((f, i)) = members.first().and_then(|&n| current(module, &lanes[n])) else { return };
     let data = f.inst(i);
+    let Some(op) = SubgroupOp::of(data.op) else { return };
     let p = f.args(i).first().map_or(PrimType::U32, |&v| prim(&module.types, f.ty(v)));
     let operand = |n: usize, a: usize| f.args(i).get(a).map_or(0, |&v| value(&lanes[n], v).bits());
-    let values: Vec<(u32, u64)> = members.iter().map(|&n| (lanes[n].lane, operand(n, 0))).collect();
-    let of_lane = |lane: u32| values.iter().find(|(l, _)| *l == lane).map(|&(_, v)| v);
-    let fold = |op: Op, values: &mut dyn Iterator<Item = u64>| {
-        values.reduce(|a, b| eval(op, p, p, &[a, b]).unwrap_or(a))
-    };
-    let (add, min, max) = match (p.is_float(), p.is_signed()) {
-        (true, _) => (Op::FAdd, Op::FMin, Op::FMax),
-        (false, true) => (Op::IAdd, Op::ISmin, Op::ISmax),
-        (false, false) => (Op::IAdd, Op::IUmin, Op::IUmax),
-    };
-    let all = || values.iter().map(|&(_, v)| v);
-    let results: Vec<u64> = members
-        .iter()
-        .map(|&n| {
-            let own = operand(n, 0);
-            let lane = lanes[n].lane;
-            let other = operand(n, 1) as u32;
-            match data.op {
-                Op::GpuSubgroupShuffle | Op::GpuSubgroupBroadcast | Op::GpuMetalSimdShuffle => {
-                    of_lane(other).unwrap_or(own)
-                }
-                Op::GpuSubgroupShuffleDown => of_lane(lane.wrapping_add(other)).unwrap_or(own),
-                Op::GpuSubgroupShuffleUp => of_lane(lane.wrapping_sub(other)).unwrap_or(own),
-                Op::GpuSubgroupShuffleXor => of_lane(lane ^ other).unwrap_or(own),
-                Op::GpuSubgroupSum | Op::GpuMetalSimdSum => fold(add, &mut all()).unwrap_or(own),
-                Op::GpuSubgroupMin => fold(min, &mut all()).unwrap_or(own),
-                Op::GpuSubgroupMax => fold(max, &mut all()).unwrap_or(own),
-                Op::GpuSubgroupPrefixSum | Op::GpuMetalSimdPrefixSum => {
-                    let mut before = values.iter().filter(|(l, _)| *l < lane).map(|&(_, v)| v);
-                    fold(add, &mut before).unwrap_or(0)
-                }
-                Op::GpuSubgroupAny => all().any(|v| v & 1 == 1) as u64,
-                Op::GpuSubgroupAll => all().all(|v| v & 1 == 1) as u64,
-                _ => values
-                    .iter()
-                    .filter(|(l, v)| *l < 64 && v & 1 == 1)
-                    .fold(0, |mask, (l, _)| mask | 1 << l),
-            }
-        })
-        .collect();
-    for (&n, bits) in members.iter().zip(results) {
+    let mut operands = vec![None; lanes.len()];
+    for &n in members {
+        operands[n] = Some([operand(n, 0), operand(n, 1)]);
+    }
+    let mut results = vec![0; lanes.len()];
+    op.apply(p, &operands, &mut results);
+    for &n in members {
         if let Some(top) = lanes[n].stack.last_mut() {
             top.next += 1;
             if let Some(v) = data.result() {
-                top.values[v.index()] = Some(Val::Bits(bits));
+                top.values[v.index()] = Some(Val::Bits(results[n]));
             }
         }
     }

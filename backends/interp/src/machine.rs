@@ -4,8 +4,11 @@ use crate::exec::{self, Stop};
 use crate::memory::Buffer;
 use crate::value::{ArrayRef, Frame, Val};
 use magpie_diag::Span;
+use magpie_mpir::analysis::{Cfg, meeting_order};
 use magpie_mpir::{Block, Const, FnId, Inst, Module, MpirFn, Op, Value, ValueDef};
 use magpie_types::TypeId;
+use magpie_types::kernel::HOST_SUBGROUP_SIZE;
+use rustc_hash::FxHashMap;
 
 /// An argument of a kernel.
 #[derive(Clone, Debug)]
@@ -30,9 +33,9 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A launch with subgroups of one invocation and no limit that a sane kernel meets.
+    /// A launch with the subgroups of the CPU device and no limit that a sane kernel meets.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Launch {
-        Launch { grid, block, subgroup_size: 1, max_steps: 1 << 32 }
+        Launch { grid, block, subgroup_size: HOST_SUBGROUP_SIZE, max_steps: 1 << 32 }
     }
 }
 
@@ -83,6 +86,19 @@ pub(crate) struct Group<'m, 'b> {
     /// Shared arrays with the instruction that names each.
     pub(crate) shared: Vec<((FnId, Inst), Vec<u8>)>,
     pub(crate) output: &'m mut dyn FnMut(&str),
+    /// For each function that a subgroup met in, the order of its blocks.
+    pub(crate) orders: &'m mut Orders,
+}
+
+/// The [`meeting_order`] of functions, found when it is needed.
+#[derive(Default)]
+pub(crate) struct Orders(FxHashMap<FnId, Vec<u32>>);
+
+impl Orders {
+    fn place(&mut self, module: &Module, func: FnId, block: Block) -> u32 {
+        let find = || meeting_order(&Cfg::new(module.func(func)));
+        self.0.entry(func).or_insert_with(find)[block.index()]
+    }
 }
 
 /// Runs a kernel. `print` receives the lines of `gpu.print`.
@@ -95,6 +111,7 @@ pub fn run_kernel(
     print: &mut dyn FnMut(&str),
 ) -> Result<(), Fault> {
     let [gx, gy, gz] = launch.grid;
+    let mut orders = Orders::default();
     for z in 0..gz {
         for y in 0..gy {
             for x in 0..gx {
@@ -105,6 +122,7 @@ pub fn run_kernel(
                     buffers: &mut *buffers,
                     shared: Vec::new(),
                     output: &mut *print,
+                    orders: &mut orders,
                 };
                 run_workgroup(&mut group, kernel, arguments)?;
             }
@@ -201,10 +219,13 @@ fn run_subgroup(group: &mut Group, lanes: &mut [Invocation]) -> Result<(), Fault
             }
         }
         // Of the subgroup operations waited for, the first in program order goes on.
-        let first = lanes.iter().filter_map(meeting_point).min();
-        let Some(first) = first else { return Ok(()) };
+        let mut places: Vec<Option<MeetingPoint>> = Vec::new();
+        for lane in lanes.iter() {
+            places.push(meeting_point(group, lane));
+        }
+        let Some(first) = places.iter().flatten().min() else { return Ok(()) };
         let members: Vec<usize> =
-            (0..lanes.len()).filter(|&n| meeting_point(&lanes[n]) == Some(first)).collect();
+            (0..lanes.len()).filter(|&n| places[n].as_ref() == Some(first)).collect();
         exec::subgroup(group, lanes, &members);
         for &n in &members {
             lanes[n].stop = Stop::Running;
@@ -212,9 +233,17 @@ fn run_subgroup(group: &mut Group, lanes: &mut [Invocation]) -> Result<(), Fault
     }
 }
 
-fn meeting_point(i: &Invocation) -> Option<(usize, FnId, Block, usize)> {
-    let top = i.stack.last()?;
-    matches!(i.stop, Stop::Subgroup).then_some((i.stack.len(), top.func, top.block, top.next))
+/// From the kernel to the innermost call: the place of the block in its order, and the position of
+/// the call or the operation in the block.
+type MeetingPoint = Vec<(u32, usize)>;
+
+fn meeting_point(group: &mut Group, i: &Invocation) -> Option<MeetingPoint> {
+    let (top, callers) = i.stack.split_last().filter(|_| matches!(i.stop, Stop::Subgroup))?;
+    let mut at = |a: &Activation, next| (group.orders.place(group.module, a.func, a.block), next);
+    // A caller's next instruction is the one behind the call.
+    let mut point: MeetingPoint = callers.iter().map(|a| at(a, a.next - 1)).collect();
+    point.push(at(top, top.next));
+    Some(point)
 }
 
 /// The instruction an invocation stands before.

@@ -3,6 +3,10 @@
 //! Constant folding and the reference interpreter both use it, so they cannot disagree; the
 //! generated code of every back end is compared with it.
 
+mod subgroup;
+
+pub use subgroup::SubgroupOp;
+
 use crate::Op;
 use magpie_types::PrimType;
 use magpie_types::abi::MathFn;

@@ -404,6 +404,10 @@ pub struct HostKernel {
     pub frame_bytes: u32,
 }
 
+/// Invocations of a subgroup on the CPU device and in the interpreter: neighbours by their linear
+/// position in the workgroup. The last subgroup of a workgroup may have fewer.
+pub const HOST_SUBGROUP_SIZE: u32 = 32;
+
 /// The signature of a kernel on the CPU: runs the workgroups with linear numbers
 /// `first .. last` (x fastest) of a launch.
 ///

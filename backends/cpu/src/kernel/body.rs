@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 };
 use magpie_mpir::{AddressSpace, Block, Const, Inst, Op, Terminator, Value, ValueDef};
 use magpie_types::abi::RtFn;
-use magpie_types::kernel::ParamLayout;
+use magpie_types::kernel::{HOST_SUBGROUP_SIZE, ParamLayout};
 use magpie_types::{PrimType, TypeId, TypeKind};
 
 /// Two parameters may be one buffer, so nothing is assumed about aliasing; elements are aligned, and
@@ -150,27 +150,11 @@ impl Emitter<'_, '_, '_> {
             | Op::GpuAtomicXor
             | Op::GpuAtomicExchange
             | Op::GpuAtomicCas => Some(self.atomic(i)),
-            // A subgroup is one invocation.
-            Op::GpuSubgroupSize => Some(self.b.ins().iconst(types::I32, 1)),
-            Op::GpuSubgroupLaneId => Some(self.b.ins().iconst(types::I32, 0)),
-            Op::GpuSubgroupShuffle
-            | Op::GpuSubgroupShuffleDown
-            | Op::GpuSubgroupShuffleUp
-            | Op::GpuSubgroupShuffleXor
-            | Op::GpuSubgroupBroadcast
-            | Op::GpuSubgroupSum
-            | Op::GpuSubgroupMin
-            | Op::GpuSubgroupMax
-            | Op::GpuSubgroupAny
-            | Op::GpuSubgroupAll => Some(self.value(f.arg(i, 0))),
-            Op::GpuSubgroupPrefixSum => {
-                let prim = prim_of(self.module, data.ty);
-                Some(constant(&mut self.b, prim, 0))
+            Op::GpuSubgroupSize => {
+                Some(self.b.ins().iconst(types::I32, i64::from(HOST_SUBGROUP_SIZE)))
             }
-            Op::GpuSubgroupBallot => {
-                let v = self.value(f.arg(i, 0));
-                Some(self.b.ins().uextend(types::I64, v))
-            }
+            Op::GpuSubgroupLaneId => Some(self.lane_id()),
+            magpie_mpir::subgroup_ops!() => self.subgroup_result(i),
             Op::GpuPrint => {
                 self.print(i);
                 None

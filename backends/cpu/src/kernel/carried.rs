@@ -1,10 +1,11 @@
 //! Values that live across a region edge: what is computed again, what stays scalar, and what goes
 //! to the frame.
 
-use super::regions::{RegionId, RegionPlan};
+use super::regions::{Meeting, RegionId, RegionPlan};
 use magpie_mpir::analysis::Uniformity;
 use magpie_mpir::{Inst, MpirFn, Op, Value, ValueDef};
 use magpie_types::{TypeCtx, TypeId};
+use rustc_hash::FxHashSet;
 
 /// How a value reaches another region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,8 +161,15 @@ pub(crate) fn carried(
         }
     }
     crossing.sort();
-    let mut slots = Vec::new();
-    for v in crossing {
+    // The operands and the result of what a subgroup does together, one for each invocation.
+    let meetings = plan.regions.iter().filter_map(|r| match r.meeting {
+        Meeting::Subgroup(i) => Some(i),
+        Meeting::None | Meeting::Barrier => None,
+    });
+    let exchanged = meetings.flat_map(|i| f.args(i).iter().copied().chain(f.inst(i).result()));
+    let mut slots: Vec<Value> = exchanged.collect();
+    let shared: FxHashSet<Value> = slots.iter().copied().collect();
+    for v in crossing.into_iter().filter(|v| !shared.contains(v)) {
         let carry = if depth[v.index()] <= MAX_DEPTH {
             result.compute_again(f, v);
             continue;

@@ -1,5 +1,5 @@
 //! Kernels whose invocations may leave a region for different ones: the next region of each is kept
-//! in the frame, and the spine goes on with the first one that an invocation waits for.
+//! in the frame, and the spine goes on with the one whose turn is first.
 
 use super::emit::{ENDED, Emitter};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -11,7 +11,7 @@ impl Emitter<'_, '_, '_> {
         let zero = self.b.ins().iconst(types::I64, 0);
         self.b.def_var(self.counters.linear, zero);
         let l = self.loop_start(self.counters.linear, zero, self.launch.invocations);
-        let first = self.b.ins().iconst(types::I32, 0);
+        let first = self.b.ins().iconst(types::I32, i64::from(self.plan.first().turn));
         let address = self.frame_address(self.memory.next_region.unwrap_or(0), 4);
         self.b.ins().store(MemFlagsData::trusted(), first, address, 0);
         self.b.ins().jump(l.latch, &[]);
@@ -19,7 +19,7 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().jump(then, &[]);
     }
 
-    /// Goes on with the first region (in reverse postorder) that an invocation waits for.
+    /// Goes on with the region that has its turn first of those that invocations wait for.
     pub(crate) fn dispatch(&mut self, entries: &[ir::Block], next: ir::Block) {
         let least = self.b.declare_var(types::I32);
         let ended = self.b.ins().iconst(types::I32, ENDED as i64);
@@ -36,8 +36,8 @@ impl Emitter<'_, '_, '_> {
         self.loop_step(&l);
         let least = self.b.use_var(least);
         let mut switch = Switch::new();
-        for (n, &entry) in entries.iter().enumerate() {
-            switch.set_entry(n as u128, entry);
+        for (region, &entry) in self.plan.regions.iter().zip(entries) {
+            switch.set_entry(u128::from(region.turn), entry);
         }
         switch.emit(&mut self.b, least, next);
     }

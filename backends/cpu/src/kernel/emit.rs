@@ -4,7 +4,7 @@
 use super::carried::Carried;
 use super::launch::{Launch, load_launch};
 use super::memory::Memory;
-use super::regions::{RegionId, RegionPlan};
+use super::regions::{Meeting, RegionId, RegionPlan};
 use super::vector::ALONG_ROWS;
 use super::vector::guard::Guard;
 use super::vector::vary::{self, Vary};
@@ -266,7 +266,11 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
     fn invocations(&mut self) {
         let [_, ty, tz] = self.counters.thread;
         let zero = self.b.ins().iconst(types::I32, 0);
-        let region = &self.plan.regions[self.region.0 as usize];
+        let plan = self.plan;
+        let region = &plan.regions[self.region.0 as usize];
+        if let Meeting::Subgroup(op) = region.meeting {
+            self.subgroup_operation(op, region.turn);
+        }
         if region.runs_once {
             let behind = self.b.create_block();
             self.leave = behind;
@@ -342,7 +346,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         if let Some(offset) = self.memory.next_region {
             let address = self.frame_address(offset, 4);
             let wanted = self.b.ins().load(types::I32, MemFlagsData::trusted(), address, 0);
-            let mine = self.b.ins().icmp_imm_u(IntCC::Equal, wanted, self.region.0 as i64);
+            let mine = self.b.ins().icmp_imm_u(IntCC::Equal, wanted, i64::from(region.turn));
             let go = self.b.create_block();
             self.b.ins().brif(mine, go, &[], self.leave, &[]);
             self.b.seal_block(go);

@@ -106,16 +106,21 @@ impl Emitter<'_, '_, '_> {
         self.touched.push(v);
     }
 
+    /// The address of a frame slot of the first invocation.
+    pub(crate) fn frame_of_all(&mut self, offset: u32) -> ir::Value {
+        let base = self.b.ins().imul_imm_s(self.launch.invocations, offset as i64);
+        self.b.ins().iadd(self.launch.frame, base)
+    }
+
     /// The address of this invocation's part of a frame slot.
     pub(crate) fn frame_address(&mut self, offset: u32, size: u32) -> ir::Value {
-        let base = self.b.ins().imul_imm_s(self.launch.invocations, offset as i64);
-        let base = self.b.ins().iadd(self.launch.frame, base);
+        let base = self.frame_of_all(offset);
         let linear = self.b.use_var(self.counters.linear);
         let at = self.b.ins().imul_imm_s(linear, size as i64);
         self.b.ins().iadd(base, at)
     }
 
-    fn load_slot(&mut self, offset: u32, prim: PrimType) -> ir::Value {
+    pub(crate) fn load_slot(&mut self, offset: u32, prim: PrimType) -> ir::Value {
         let address = self.frame_address(self.memory.slots + offset, prim.size());
         self.b.ins().load(clif_type(prim), MemFlagsData::trusted(), address, 0)
     }
@@ -146,14 +151,17 @@ impl Emitter<'_, '_, '_> {
 
     /// Leaves the region: to another one, or for good when `to` is `None`.
     pub(crate) fn leave_region(&mut self, to: Option<RegionId>) {
-        let number = to.map_or(ENDED, |r| r.0);
-        let number = self.b.ins().iconst(types::I32, number as i64);
         match self.memory.next_region {
             Some(offset) => {
+                let turn = to.map_or(ENDED, |r| self.plan.regions[r.0 as usize].turn);
+                let turn = self.b.ins().iconst(types::I32, i64::from(turn));
                 let address = self.frame_address(offset, 4);
-                self.b.ins().store(MemFlagsData::trusted(), number, address, 0);
+                self.b.ins().store(MemFlagsData::trusted(), turn, address, 0);
             }
-            None => self.b.def_var(self.counters.exit, number),
+            None => {
+                let number = self.b.ins().iconst(types::I32, to.map_or(ENDED, |r| r.0) as i64);
+                self.b.def_var(self.counters.exit, number);
+            }
         }
         self.b.ins().jump(self.leave, &[]);
     }

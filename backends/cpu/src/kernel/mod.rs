@@ -1,8 +1,9 @@
 //! Kernels as work-group functions ([`magpie_types::kernel::HostKernelFn`]).
 //!
-//! A kernel is cut at its barriers ([`regions`]); each region becomes a loop over the invocations
+//! A kernel is cut where its invocations meet ([`regions`]); each region becomes a loop over the invocations
 //! of the workgroup inside one function, and the edges between regions become the spine. Values
-//! that live across regions are carried as [`carried`] decides. A subgroup is one invocation.
+//! that live across regions are carried as [`carried`] decides. Subgroups ([`subgroup`]) are
+//! [`magpie_types::kernel::HOST_SUBGROUP_SIZE`] invocations.
 
 mod body;
 mod carried;
@@ -13,8 +14,11 @@ mod launch;
 mod memory;
 mod regions;
 mod row;
+mod subgroup;
 mod vector;
 mod vectors;
+
+pub(crate) use subgroup::execute as execute_subgroup;
 
 use crate::jit::{Code, Executable, JitError};
 use crate::runtime::Runtime;
@@ -51,10 +55,10 @@ pub fn compile_kernel(
     let mut shared_bytes = 0;
     for (n, &body) in bodies.iter().enumerate() {
         let mut f = body.clone();
-        let behind = regions::split_at_barriers(&mut f);
+        let meetings = regions::split_at_meetings(&mut f);
         let cfg = Cfg::new(&f);
         let uniform = Uniformity::new(&f, &module.types, &cfg);
-        let plan = regions::plan(&f, &cfg, &uniform, &behind);
+        let plan = regions::plan(&f, &cfg, &uniform, &meetings);
         let carried = carried::carried(&f, &module.types, &plan, &uniform);
         code.start_function();
         let sig = emit::signature(&code);

@@ -1,27 +1,41 @@
-//! Cutting a kernel at its barriers into regions.
+//! Cutting a kernel into regions where its invocations meet: at barriers, and at operations of a
+//! subgroup.
 //!
-//! A region is a single-entry part of the control-flow graph without barriers inside: every
+//! A region is a single-entry part of the control-flow graph without meetings inside: every
 //! invocation of a workgroup runs it from the leader to an edge that leaves it before any
-//! invocation goes on behind the next barrier. A scalar spine runs region after region. The form
+//! invocation goes on behind the next meeting. A scalar spine runs region after region. The form
 //! does not depend on the code generator.
 //!
-//! Law: the leader dominates its region; a barrier lies between two regions; an edge inside a
+//! Law: the leader dominates its region; a meeting lies between two regions; an edge inside a
 //! region never enters at another block than the leader, so regions partition the reachable
 //! blocks.
 
-use magpie_mpir::analysis::Cfg;
-use magpie_mpir::analysis::Uniformity;
-use magpie_mpir::{Block, Memory, MpirFn, Op, Terminator};
+use magpie_mpir::analysis::{Cfg, Uniformity, meeting_order};
+use magpie_mpir::eval::SubgroupOp;
+use magpie_mpir::{Block, Inst, Memory, MpirFn, Op, Terminator, Value};
 
 /// A region of a [`RegionPlan`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct RegionId(pub(crate) u32);
+
+/// What invocations do together before they start a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meeting {
+    None,
+    /// Those of a subgroup that are on their way here execute this.
+    Subgroup(Inst),
+    /// All wait for each other.
+    Barrier,
+}
 
 /// A single-entry part of the kernel.
 #[derive(Debug)]
 pub(crate) struct Region {
     /// Where every invocation starts.
     pub(crate) leader: Block,
+    pub(crate) meeting: Meeting,
+    /// Its place among those that invocations wait for, when they wait for different ones.
+    pub(crate) turn: u32,
     /// In reverse postorder, the leader first.
     pub(crate) blocks: Vec<Block>,
     /// Regions that edges lead to, each once, in order of appearance.
@@ -48,24 +62,66 @@ impl RegionPlan {
         self.region_of[b.index()]
     }
 
+    /// Invocations run on until each has come to a meeting or its end. Then the operations of
+    /// subgroups have their turn, the first one first, and barriers last.
+    fn set_turns(&mut self, cfg: &Cfg) {
+        let order = meeting_order(cfg);
+        let mut sorted: Vec<usize> = (0..self.regions.len()).collect();
+        sorted.sort_by_key(|&r| {
+            let Region { meeting, leader, .. } = self.regions[r];
+            let waits = match meeting {
+                Meeting::None => 0,
+                Meeting::Subgroup(_) => 1,
+                Meeting::Barrier => 2,
+            };
+            (waits, order[leader.index()])
+        });
+        for (turn, r) in (0..).zip(sorted) {
+            self.regions[r].turn = turn;
+        }
+    }
+
+    /// The region that starts first.
+    pub(crate) fn first(&self) -> &Region {
+        &self.regions[0]
+    }
+
     /// Whether the edge stays inside its region.
     pub(crate) fn is_internal(&self, from: Block, to: Block) -> bool {
         self.region_of(from) == self.region_of(to)
     }
 }
 
-/// Splits blocks so that a barrier is nothing but an edge, and returns the blocks behind barriers.
-pub(crate) fn split_at_barriers(f: &mut MpirFn) -> Vec<Block> {
+/// Splits blocks where invocations meet, and returns the blocks that start there. A barrier becomes
+/// nothing but an edge. An operation of a subgroup comes first in its block, behind phis that hand
+/// its operands over that edge: there the other invocations find them.
+pub(crate) fn split_at_meetings(f: &mut MpirFn) -> Vec<(Block, Meeting)> {
     let mut behind = Vec::new();
-    let mut work: Vec<Block> = f.block_ids().collect();
-    while let Some(b) = work.pop() {
-        let barrier = |&i: &magpie_mpir::Inst| f.inst(i).op == Op::GpuBarrier;
-        let Some(at) = f.block(b).insts.iter().position(barrier) else { continue };
+    let mut work: Vec<(Block, usize)> = f.block_ids().map(|b| (b, 0)).collect();
+    while let Some((b, from)) = work.pop() {
+        let meeting = |&i: &Inst| match f.inst(i).op {
+            Op::GpuBarrier => Some(Meeting::Barrier),
+            op => SubgroupOp::of(op).map(|_| Meeting::Subgroup(i)),
+        };
+        let insts = f.block(b).insts.iter().enumerate().skip(from);
+        let Some((at, meeting)) = insts.filter_map(|(n, i)| Some((n, meeting(i)?))).next() else {
+            continue;
+        };
         let next = f.add_block();
         let mut rest = f.block_mut(b).insts.split_off(at);
-        rest.remove(0);
         let span = f.block(b).term_span;
         let term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Br(next));
+        let from = match meeting {
+            Meeting::Subgroup(op) => {
+                let phis = hand_over(f, op, b);
+                rest.splice(..0, phis.iter().copied());
+                phis.len() + 1
+            }
+            Meeting::None | Meeting::Barrier => {
+                rest.remove(0);
+                0
+            }
+        };
         let tail = f.block_mut(next);
         tail.insts = rest;
         tail.term = term;
@@ -76,16 +132,37 @@ pub(crate) fn split_at_barriers(f: &mut MpirFn) -> Vec<Block> {
                 f.map_phi_blocks(phi, |p| if p == b { next } else { p });
             }
         }
-        behind.push(next);
-        work.push(next);
+        behind.push((next, meeting));
+        work.push((next, from));
     }
     behind
 }
 
-/// Finds the regions of a kernel whose barriers were split off; `behind` are the blocks that must
+/// Phis for the operands of an operation that follows block `b`.
+fn hand_over(f: &mut MpirFn, op: Inst, b: Block) -> Vec<Inst> {
+    let span = f.inst(op).span;
+    let mut phis = Vec::new();
+    for n in 0..f.args(op).len() {
+        let v = f.arg(op, n);
+        let phi = f.make_phi(f.ty(v), &[(b, v)], span);
+        if let Some(result) = f.inst(phi).result() {
+            f.args_mut(op)[n] = result;
+        }
+        phis.push(phi);
+    }
+    phis
+}
+
+/// Finds the regions of a kernel that was split at its meetings; `meetings` are the blocks that must
 /// start a region.
-pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]) -> RegionPlan {
-    let mut leaders = leaders(f, cfg, behind);
+pub(crate) fn plan(
+    f: &MpirFn,
+    cfg: &Cfg,
+    uniform: &Uniformity,
+    meetings: &[(Block, Meeting)],
+) -> RegionPlan {
+    let behind: Vec<Block> = meetings.iter().map(|&(b, _)| b).collect();
+    let mut leaders = leaders(f, cfg, &behind);
     // A decision for the whole workgroup, such as that of a loop with barriers whether to go on, is
     // a region of its own: it runs once, and what it decides about can run in lanes.
     let decides = |&b: &Block| {
@@ -94,7 +171,7 @@ pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]
     };
     let deciding: Vec<Block> = cfg.rpo().iter().copied().filter(decides).collect();
     if !deciding.is_empty() {
-        let mut starts = behind.to_vec();
+        let mut starts = behind;
         starts.extend(deciding.iter().flat_map(|&b| f.successors(b)));
         leaders = self::leaders(f, cfg, &starts);
     }
@@ -105,6 +182,8 @@ pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]
         let id = if leader == b {
             regions.push(Region {
                 leader,
+                meeting: meetings.iter().find(|(b, _)| *b == leader).map_or(Meeting::None, |m| m.1),
+                turn: 0,
                 blocks: Vec::new(),
                 exits: Vec::new(),
                 returns: false,
@@ -132,7 +211,9 @@ pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]
         }
     }
     plan.per_invocation = (0..plan.regions.len()).any(|r| may_diverge(f, uniform, &plan, r));
-    if !plan.per_invocation {
+    if plan.per_invocation {
+        plan.set_turns(cfg);
+    } else {
         for region in &mut plan.regions {
             region.runs_once = matches!(region.blocks[..], [b] if is_same_for_all(f, uniform, b));
         }
@@ -143,10 +224,11 @@ pub(crate) fn plan(f: &MpirFn, cfg: &Cfg, uniform: &Uniformity, behind: &[Block]
 /// Whether a block computes, decides and hands on the same for every invocation, and has no effect.
 fn is_same_for_all(f: &MpirFn, uniform: &Uniformity, b: Block) -> bool {
     let block = f.block(b);
-    let hands_on_the_same = f
-        .successors(b)
-        .into_iter()
-        .all(|s| f.phis(s).all(|phi| f.phi_value(phi, b).is_none_or(|v| uniform.is_uniform(v))));
+    let is_same = |v: Option<Value>| v.is_none_or(|v| uniform.is_uniform(v));
+    let hands_on_the_same = f.successors(b).into_iter().all(|s| {
+        !is_subgroup_meeting(f, s)
+            && f.phis(s).all(|phi| is_same(f.phi_value(phi, b)) && is_same(f.inst(phi).result()))
+    });
     hands_on_the_same
         && block.insts.iter().all(|&i| {
             let inst = f.inst(i);
@@ -156,6 +238,12 @@ fn is_same_for_all(f: &MpirFn, uniform: &Uniformity, b: Block) -> bool {
                 && inst.result().is_none_or(|v| uniform.is_uniform(v))
         })
         && block.term.operand().is_none_or(|v| uniform.is_uniform(v))
+}
+
+/// Whether a block starts with an operation of a subgroup, to which each invocation gives its own.
+fn is_subgroup_meeting(f: &MpirFn, b: Block) -> bool {
+    let first = f.block(b).insts.iter().find(|&&i| f.inst(i).op != Op::Phi);
+    first.is_some_and(|&i| SubgroupOp::of(f.inst(i).op).is_some())
 }
 
 /// The leader of every reachable block: the only region its predecessors are in, or itself.

@@ -7,7 +7,9 @@ use super::device::{Device, DeviceKernel, DeviceMemory, Dispatch, MemoryHint, Se
 use super::error::GpuResult;
 use super::host_memory::{self, MemoryInfo};
 use super::properties::{DeviceProperties, DeviceType, DriverKind};
-use magpie_types::kernel::{DeviceFeatures, HostBuffer, KernelBlob, KernelLayout};
+use magpie_types::kernel::{
+    DeviceFeatures, HOST_SUBGROUP_SIZE, HostBuffer, KernelBlob, KernelLayout,
+};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -71,7 +73,7 @@ pub(crate) fn properties(driver: DriverKind) -> DeviceProperties {
         pci: None,
         features: DeviceFeatures(u32::MAX),
         limits: HOST_LIMITS,
-        subgroup_size: 1,
+        subgroup_size: HOST_SUBGROUP_SIZE,
         memory_total: MemoryInfo::read().map_or(0, |info| info.total),
     }
 }

@@ -11,8 +11,10 @@ use super::vary::Vary;
 use crate::pure::{clif_type, constant};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, TrapCode, types};
+use magpie_mpir::eval::SubgroupOp;
 use magpie_mpir::{Block, Inst, Op, Terminator, Value, ValueDef};
 use magpie_types::PrimType;
+use magpie_types::kernel::HOST_SUBGROUP_SIZE;
 
 /// A region being emitted in lanes.
 pub(crate) struct Vector<'v> {
@@ -211,8 +213,17 @@ impl<'v> Vector<'v> {
             | Op::GpuBufferLen
             | Op::GpuShared
             | Op::GpuSubgroupSize
-            | Op::GpuSubgroupLaneId
             | Op::LeafGet => e.inst(i).map(Lanes::Same),
+            Op::GpuSubgroupLaneId => Some(lane_ids(e)),
+            op if SubgroupOp::of(op).is_some() => {
+                let v = data.result()?;
+                match e.carried.get(v) {
+                    Carry::Frame(offset) => {
+                        Some(self.load_slot(e, offset, prim_of(e.module, data.ty)))
+                    }
+                    Carry::No | Carry::Again | Carry::Scalar(_) => None,
+                }
+            }
             _ => self.compute(e, i),
         }
     }
@@ -277,4 +288,13 @@ impl<'v> Vector<'v> {
             }
         }
     }
+}
+
+/// Positions in the subgroup. A group of lanes may lie in two subgroups.
+fn lane_ids(e: &mut Emitter) -> Lanes {
+    let first = e.lane_id();
+    let ids = Lanes::Linear(first, 1).simd(&mut e.b, PrimType::U32);
+    let mask = e.b.ins().iconst(types::I32, i64::from(HOST_SUBGROUP_SIZE - 1));
+    let mask = e.b.ins().splat(types::I32X4, mask);
+    Lanes::Simd(e.b.ins().band(ids, mask))
 }

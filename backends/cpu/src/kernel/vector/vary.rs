@@ -3,6 +3,7 @@
 use super::super::carried::{Carried, Carry};
 use super::super::regions::{Region, RegionPlan};
 use super::guard::Guard;
+use magpie_mpir::eval::SubgroupOp;
 use magpie_mpir::{Inst, MpirFn, Op, Value, ValueDef};
 
 /// Larger regions are not worth a second copy.
@@ -33,6 +34,7 @@ impl Vary {
                         continue;
                     }
                     let varies = match data.op {
+                        Op::GpuSubgroupLaneId => true,
                         Op::GpuThreadId | Op::GpuGlobalId => s.along[data.dim() as usize % 3],
                         Op::Phi => {
                             let entered =
@@ -79,6 +81,7 @@ impl Vary {
 
     fn expression(&mut self, f: &MpirFn, i: Inst, carried: &Carried) -> bool {
         match f.inst(i).op {
+            Op::GpuSubgroupLaneId => true,
             Op::GpuThreadId | Op::GpuGlobalId => self.along[f.inst(i).dim() as usize % 3],
             _ => (0..f.args(i).len()).any(|n| self.operand(f, f.arg(i, n), carried)),
         }
@@ -126,6 +129,7 @@ fn runs_in_lanes(op: Op) -> bool {
         | Op::GpuBufferLen
         | Op::GpuShared
         | Op::Phi => true,
+        op if SubgroupOp::of(op).is_some() => true,
         Op::GpuLocal | Op::GpuPrint | Op::VecNew | Op::VecExtract => false,
         op => op.info().memory == Memory::None && !op.info().convergent && !op.info().may_trap,
     }

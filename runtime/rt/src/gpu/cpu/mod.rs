@@ -8,7 +8,7 @@ use super::error::{ErrorKind, GpuError, GpuResult};
 use super::host_memory::{self, MemoryInfo};
 use super::properties::{DeviceLimits, DeviceProperties, DeviceType, DriverKind};
 use magpie_types::kernel::{
-    BlobCode, DeviceFeatures, HostBuffer, HostKernel, HostKernelFn, KernelBlob,
+    BlobCode, DeviceFeatures, HOST_SUBGROUP_SIZE, HostBuffer, HostKernel, HostKernelFn, KernelBlob,
 };
 use queue::{Engine, ScalarChunk};
 use std::ptr::NonNull;
@@ -48,7 +48,7 @@ pub(crate) fn properties() -> DeviceProperties {
         pci: None,
         features: DeviceFeatures(u32::MAX),
         limits: HOST_LIMITS,
-        subgroup_size: 1,
+        subgroup_size: HOST_SUBGROUP_SIZE,
         memory_total: MemoryInfo::read().map_or(0, |info| info.total),
     }
 }
