@@ -193,7 +193,8 @@ impl Translator<'_, '_, '_> {
                 }
             } else {
                 let block = self.b.create_block();
-                if matches!(f.block(b).term, Terminator::Unreachable) {
+                // The entry is no cold block, even of a function that only ends the program.
+                if b.index() > 0 && matches!(f.block(b).term, Terminator::Unreachable) {
                     self.b.set_cold_block(block);
                 }
                 self.blocks[b.index()] = Some(block);
