@@ -87,13 +87,6 @@ impl Cx<'_> {
         known
     }
 
-    pub(super) fn const_int_named(&mut self, name: Sym, at: Span) -> Option<i128> {
-        match self.constant(name, at)?.value {
-            ConstValue::Int(n) => Some(n),
-            _ => None,
-        }
-    }
-
     /// The value of a constant integer expression.
     pub(super) fn const_int(&mut self, e: ExprId, subst: &Subst) -> Option<i128> {
         match self.const_value(e, subst, 0)? {

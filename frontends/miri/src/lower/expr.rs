@@ -81,6 +81,24 @@ impl Body<'_, '_, '_> {
 
     /// A value; `want` is what the context expects of literals.
     pub(super) fn expr(&mut self, e: ExprId, want: Option<Ty>) -> Lower<Val> {
+        let val = self.expr_or_nothing(e, want)?;
+        if val.ty != ty::UNIT {
+            return Ok(val);
+        }
+        if !self.is_live() {
+            // Nobody gets it: the program ends before.
+            let t = want.filter(|&t| t != ty::UNIT).unwrap_or(ty::BOOL);
+            let id = self.machine(t);
+            let v = self.b.func().zero(id);
+            return Ok(self.val(t, v));
+        }
+        let span = self.expr_span(e);
+        let help = "use something that has a value here";
+        Err(self.error(Code::MIR0202, span, "this has no value", help))
+    }
+
+    /// As [`Body::expr`], for what need not have a value.
+    pub(super) fn expr_or_nothing(&mut self, e: ExprId, want: Option<Ty>) -> Lower<Val> {
         let program = self.cx.program;
         let node = &program.ast[e];
         let span = node.span;
@@ -143,6 +161,9 @@ impl Body<'_, '_, '_> {
     /// The value of a local.
     pub(super) fn local_value(&mut self, id: u32, span: Span) -> Lower<Val> {
         let local = self.locals[id as usize].clone();
+        if local.ty == ty::ERROR {
+            return Err(Poisoned);
+        }
         match local.kind {
             LocalKind::Var(var) => {
                 let v = self.b.read(var);
@@ -375,14 +396,19 @@ impl Body<'_, '_, '_> {
         let (first, second) = if flip { (otherwise, then) } else { (then, otherwise) };
         let (first_block, second_block) = if flip { (no, yes) } else { (yes, no) };
         self.enter(first_block);
-        let a = self.expr(first, want);
-        let Ok(a) = a else {
-            self.go_to(join);
-            self.enter(second_block);
-            let _ = self.expr(second, want);
-            self.go_to(join);
-            self.enter(join);
-            return Err(Poisoned);
+        let a = self.expr_or_nothing(first, want);
+        // A branch that ends the program has no type of its own.
+        let a_ends = a.is_ok_and(|a| a.ty == ty::UNIT) && !self.is_live();
+        let a = match a {
+            Ok(a) if !a_ends => a,
+            _ => {
+                self.go_to(join);
+                self.enter(second_block);
+                let b = self.expr_or_nothing(second, want);
+                self.go_to(join);
+                self.enter(join);
+                return if a_ends { b } else { Err(Poisoned) };
+            }
         };
         let id = self.machine(a.ty);
         let result = self.b.declare(id);
@@ -392,7 +418,14 @@ impl Body<'_, '_, '_> {
         }
         self.go_to(join);
         self.enter(second_block);
-        let b = self.expr_as(second, a.ty);
+        let b = match a.ty {
+            ty::UNIT => {
+                let b = self.expr_or_nothing(second, None);
+                let span = self.expr_span(second);
+                b.and_then(|b| self.coerce(b, ty::UNIT, span))
+            }
+            t => self.expr_as(second, t),
+        };
         if let Ok(b) = b {
             let v = self.own(b);
             if id != fixed::UNIT {
@@ -402,6 +435,9 @@ impl Body<'_, '_, '_> {
         self.go_to(join);
         self.enter(join);
         b?;
+        if id == fixed::UNIT {
+            return Ok(self.unit());
+        }
         let v = self.b.read(result);
         Ok(self.val(a.ty, v))
     }

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::types::Subst;
 use super::{Cx, Lower};
 use crate::ast::*;
-use crate::ty::{Ty, TyKind, TyList, param_of_size};
+use crate::ty::{Ty, TyKind, TyList, fixed as ty, param_of_size};
 use magpie_diag::{Code, Span};
 
 /// What is known of the type parameters of a declaration.
@@ -48,6 +48,11 @@ impl Inference {
         let mut args = Vec::with_capacity(generics.len());
         for g in generics {
             match self.found.iter().find(|s| s.0 == g.sym) {
+                Some(&(_, ty::UNIT)) => {
+                    let message = format!("`{what}` needs a function that returns a value");
+                    let help = "use a `for` loop for what has no value";
+                    return Err(body.error(Code::MIR0202, span, message, help));
+                }
                 Some(&(_, t)) => args.push(t),
                 None => {
                     let name = body.cx.program.name(g.sym);

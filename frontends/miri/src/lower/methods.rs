@@ -360,9 +360,7 @@ impl Body<'_, '_, '_> {
         Ok(Some(match name {
             "length" => {
                 let [] = self.plain_args(name, args, span)?;
-                let texts = self.cx.intern(TypeKind::Array(fixed::STR));
-                let chars = self.rt_value(RtFn::StrChars, texts, &[val.v]);
-                let v = self.array_len(chars);
+                let v = self.rt_value(RtFn::StrCount, fixed::I64, &[val.v]);
                 self.val(ty::INT, v)
             }
             "is_empty" => {

@@ -4,7 +4,7 @@ use super::body::{Body, Val};
 use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::program::{Item, Module};
-use crate::ty::{Ty, TyKind};
+use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Block as MpirBlock, Op};
 use magpie_types::fixed;
@@ -41,8 +41,7 @@ impl Body<'_, '_, '_> {
                 }
             }
             let value = match (&arm.body, result) {
-                (ArmBody::Value(e), Some((t, _))) => self.expr_as(*e, t).map(Some),
-                (ArmBody::Value(e), None) => self.expr(*e, None).map(Some),
+                (ArmBody::Value(e), result) => self.arm_value(*e, result.map(|r| r.0)),
                 (ArmBody::Block(block), Some((t, Some(_)))) => self.block_value(block, t),
                 (ArmBody::Block(block), _) => {
                     self.block(block);
@@ -92,6 +91,19 @@ impl Body<'_, '_, '_> {
                 Ok(Some(self.val(t, v)))
             }
             _ => Ok(Some(self.unit())),
+        }
+    }
+
+    /// The value of an arm, of a wanted type; none when the arm ends the program.
+    fn arm_value(&mut self, e: ExprId, want: Option<Ty>) -> Lower<Option<Val>> {
+        let val = self.expr_or_nothing(e, want)?;
+        if val.ty == ty::UNIT && !self.is_live() {
+            return Ok(None);
+        }
+        let span = self.expr_span(e);
+        match want {
+            Some(t) => self.coerce(val, t, span).map(Some),
+            None => Ok(Some(val)),
         }
     }
 

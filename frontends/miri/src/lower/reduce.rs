@@ -1,5 +1,8 @@
-//! `g.reduce(init, fold)` on the device: one workgroup goes through the elements and folds its
-//! partial results in a tree of fixed shape.
+//! `g.reduce(init, fold)` on the device.
+//!
+//! Workgroups go through the elements, each folds its part to one value in shared memory, and one
+//! more workgroup folds these. How many there are and who folds what with whom depends on nothing
+//! but the number of elements, so that every device gives the same result.
 
 use super::body::{Body, Val};
 use super::locals::LocalKind;
@@ -13,8 +16,12 @@ use magpie_mpir::{Builder, FnId, Op, Value};
 use magpie_types::abi::RtFn;
 use magpie_types::{PrimType, TypeKind, fixed};
 
-/// Invocations of the workgroup.
+/// Invocations of a workgroup.
 const WIDTH: u32 = 256;
+/// Elements that are worth another workgroup.
+const PART: u32 = 16 * WIDTH;
+/// Workgroups at most: one more folds their results, a few for each of its invocations.
+const MAX_PARTS: u32 = 4 * WIDTH;
 
 /// A fold that devices do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,14 +160,43 @@ impl Body<'_, '_, '_> {
         let input = self.device_buffer(handle, span);
         let output = self.device_buffer(cell, span);
         self.rt(RtFn::GpuTelemetryLaunch, fixed::UNIT, &[]);
-        let mut sizes = vec![self.b.func().const_u32(1); 3];
-        sizes.extend([WIDTH, 1, 1].map(|n| self.b.func().const_u32(n)));
-        self.dispatch(kernel, &sizes, &[input, output, init], span);
+        let [one, not_last, last] = [1, 0, 1].map(|n| self.b.func().const_u32(n));
+        let left = self.b.declare(buffer);
+        self.b.write(left, input);
+        let len = self.rt_value(RtFn::GpuResidentLen, fixed::I64, &[handle]);
+        let part = self.i64(PART.into());
+        let many = self.b.compare(Op::IcmpSgt, len, part);
+        let (fold_parts, fold_rest) = (self.new_block(), self.new_block());
+        self.b.cbr(many, fold_parts, fold_rest);
+        self.enter(fold_parts);
+        let (below, most) = (self.i64(i64::from(PART) - 1), self.i64(MAX_PARTS.into()));
+        let sum = self.b.same(Op::IAdd, &[len, below]);
+        let groups = self.b.same(Op::IUdiv, &[sum, part]);
+        let groups = self.b.same(Op::ISmin, &[groups, most]);
+        let scratch = self.rt_value(RtFn::GpuResidentScratch, buffer, &[groups]);
+        let parts = self.device_buffer(scratch, span);
+        let groups = self.b.cast(groups, fixed::U32);
+        self.reduce_in(kernel, groups, &[input, parts, init, not_last], span);
+        self.b.write(left, parts);
+        self.b.br(fold_rest);
+        self.enter(fold_rest);
+        let left = self.b.read(left);
+        self.reduce_in(kernel, one, &[left, output, init, last], span);
         Ok((element, cell))
+    }
+
+    /// Queues the kernel of a reduction for a number of workgroups.
+    fn reduce_in(&mut self, kernel: FnId, groups: Value, args: &[Value], span: Span) {
+        let one = self.b.func().const_u32(1);
+        let mut sizes = vec![groups, one, one];
+        sizes.extend([WIDTH, 1, 1].map(|n| self.b.func().const_u32(n)));
+        self.dispatch(kernel, &sizes, args, span);
     }
 }
 
 impl Cx<'_> {
+    /// The kernel that folds elements to one value for each workgroup, and takes in the initial
+    /// value when it is the last one.
     fn reduce_kernel(&mut self, element: Ty, fold: Fold) -> FnId {
         let helper = (Helper::Reduce(fold as u8), element);
         if let Some(&id) = self.helpers.get(&helper) {
@@ -177,6 +213,7 @@ impl Cx<'_> {
         let input = f.add_param("input", buffer, Span::NONE);
         let output = f.add_param("output", buffer, Span::NONE);
         let init = f.add_param("init", p.id(), Span::NONE);
+        let is_last = f.add_param("is_last", fixed::U32, Span::NONE);
         let op = match (fold, p.is_float(), p.is_signed()) {
             (Fold::Add, true, _) => Op::FAdd,
             (Fold::Mul, true, _) => Op::FMul,
@@ -190,6 +227,8 @@ impl Cx<'_> {
             (Fold::Max, false, false) => Op::IUmax,
         };
         let neutral = match fold {
+            // The sum of a number and -0.0 is the number, whatever its sign.
+            Fold::Add if p.is_float() => 1 << (p.bit_width() - 1),
             Fold::Add => 0,
             Fold::Mul if !p.is_float() => 1,
             Fold::Mul if p == PrimType::F64 => 1f64.to_bits(),
@@ -203,11 +242,17 @@ impl Cx<'_> {
         let shared = b.value(Op::GpuShared, shared_ty, &[], 0);
         let tid = b.value(Op::GpuThreadId, fixed::U32, &[], 0);
         let len = b.value(Op::GpuBufferLen, fixed::U32, &[input], 0);
+        let group = b.value(Op::GpuWorkgroupId, fixed::U32, &[], 0);
+        let groups = b.value(Op::GpuNumWorkgroups, fixed::U32, &[], 0);
+        let width = b.func().const_u32(WIDTH);
+        let stride = b.same(Op::IMul, &[groups, width]);
+        let before = b.same(Op::IMul, &[group, width]);
+        let first = b.same(Op::IAdd, &[before, tid]);
         // A smallest value does not change by being folded in once more.
         let start = if is_idempotent { init } else { b.const_bits(p.id(), neutral) };
         let (acc, at) = (b.declare(p.id()), b.declare(fixed::U32));
         b.write(acc, start);
-        b.write(at, tid);
+        b.write(at, first);
         let (head, inside, after) = (b.create_block(), b.create_block(), b.create_block());
         b.br(head);
         b.switch_to(head);
@@ -220,8 +265,11 @@ impl Cx<'_> {
         let old = b.read(acc);
         let new = b.same(op, &[old, x]);
         b.write(acc, new);
-        let width = b.func().const_u32(WIDTH);
-        let next = b.same(Op::IAdd, &[i, width]);
+        // No index is left when the numbers end.
+        let next = b.same(Op::IAdd, &[i, stride]);
+        let wraps = b.compare(Op::IcmpUlt, next, i);
+        let end = b.func().const_u32(u32::MAX);
+        let next = b.select(wraps, end, next);
         b.write(at, next);
         b.br(head);
         b.seal(head);
@@ -251,13 +299,15 @@ impl Cx<'_> {
         }
         let (last, done) = (b.create_block(), b.create_block());
         let zero = b.func().const_u32(0);
-        let first = b.compare(Op::IcmpEq, tid, zero);
-        b.cbr(first, last, done);
+        let is_first = b.compare(Op::IcmpEq, tid, zero);
+        b.cbr(is_first, last, done);
         b.seal(last);
         b.switch_to(last);
         let total = b.value(Op::GpuBufferLoad, p.id(), &[shared, zero], 0);
-        let total = if is_idempotent { total } else { b.same(op, &[init, total]) };
-        b.effect(Op::GpuBufferStore, &[output, zero, total], 0);
+        let with_init = b.same(op, &[init, total]);
+        let is_last = b.compare(Op::IcmpNe, is_last, zero);
+        let total = b.select(is_last, with_init, total);
+        b.effect(Op::GpuBufferStore, &[output, group, total], 0);
         b.br(done);
         b.seal(done);
         b.switch_to(done);

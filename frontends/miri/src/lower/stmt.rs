@@ -48,7 +48,7 @@ impl Body<'_, '_, '_> {
                 if let ExprKind::Match { scrutinee, arms } = &program.ast[e].kind {
                     return self.match_expr(*scrutinee, arms, Some(want), span);
                 }
-                let val = self.expr(e, Some(want))?;
+                let val = self.expr_or_nothing(e, Some(want))?;
                 if val.ty == ty::UNIT && !self.is_live() {
                     return Ok(None);
                 }
@@ -195,7 +195,7 @@ impl Body<'_, '_, '_> {
                 ExprKind::Match { scrutinee, arms } => {
                     self.match_expr(*scrutinee, arms, None, span).map(drop)
                 }
-                _ => self.expr(e, None).map(drop),
+                _ => self.expr_or_nothing(e, None).map(drop),
             },
             StmtKind::If { arms, otherwise } => {
                 let join = self.new_block();
@@ -287,7 +287,8 @@ impl Body<'_, '_, '_> {
 
     /// A name about which an error was reported, so that its uses are not reported too.
     fn declare_poisoned(&mut self, name: Ident) {
-        let v = self.b.func().zero(fixed::UNIT);
+        let id = self.machine(ty::ERROR);
+        let v = self.b.func().zero(id);
         self.declare_value(name.sym, name.span, ty::ERROR, v);
     }
 
@@ -319,11 +320,6 @@ impl Body<'_, '_, '_> {
             Some(t) => self.expr_as(init, t)?,
             None => self.expr(init, None)?,
         };
-        if val.ty == ty::UNIT {
-            let span = self.expr_span(init);
-            let message = "this gives no value to bind";
-            return Err(self.error(Code::MIR0202, span, message, "call it without binding"));
-        }
         let v = self.own(val);
         self.declare(binder.name, val.ty, mutable, v);
         Ok(())
@@ -341,7 +337,7 @@ impl Body<'_, '_, '_> {
         let program = self.cx.program;
         if let ExprKind::Name(name) = program.ast[target].kind {
             if program.name(name) == "_" && op.is_none() {
-                return self.expr(value, None).map(drop);
+                return self.expr_or_nothing(value, None).map(drop);
             }
             if let Some(id) = self.lookup(name) {
                 if let LocalKind::Resident(_) = self.locals[id as usize].kind {

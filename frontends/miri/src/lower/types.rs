@@ -1,5 +1,6 @@
 //! Type expressions → types → machine types.
 
+use super::consts::{Const, ConstValue};
 use super::{Cx, Form, Lower};
 use crate::ast::*;
 use crate::program::{Item, Module};
@@ -246,11 +247,7 @@ impl Cx<'_> {
         match arg {
             TypeArg::Type(t) => {
                 // A constant may stand for its number.
-                let program = self.program;
-                if let TypeExprKind::Name(name, args) = &program.ast[t].kind
-                    && args.is_empty()
-                    && self.constant(*name, program.ast[t].span).is_some()
-                {
+                if self.constant_of_type(t).is_some() {
                     let n = self.size_by_name(t, subst)?;
                     return Ok(self.tys.intern(TyKind::Number(n)));
                 }
@@ -263,22 +260,45 @@ impl Cx<'_> {
         }
     }
 
+    /// The constant that a name where a type may stand is.
+    fn constant_of_type(&mut self, id: TypeExprId) -> Option<Const> {
+        let program = self.program;
+        let node = &program.ast[id];
+        match &node.kind {
+            TypeExprKind::Name(name, args) if args.is_empty() => self.constant(*name, node.span),
+            TypeExprKind::Qualified(module, name, args) if args.is_empty() => {
+                let Module::File(file) = program.module(module.sym, module.span)? else {
+                    return None;
+                };
+                match program.exported(file, *name)? {
+                    Item::Const(id) => self.constant_of(id),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The size that a type parameter stands for, known or not.
+    fn size_of_name(&self, name: Sym, subst: &Subst) -> Option<u64> {
+        match self.tys.kind(subst.iter().find(|(param, _)| *param == name)?.1) {
+            TyKind::Number(n) => Some(n),
+            TyKind::Param(name) => Some(size_of_param(name)),
+            _ => None,
+        }
+    }
+
     fn size_by_name(&mut self, id: TypeExprId, subst: &Subst) -> Lower<u64> {
         let node = &self.program.ast[id];
-        if let TypeExprKind::Name(name, args) = &node.kind
-            && args.is_empty()
+        if let TypeExprKind::Name(name, _) = node.kind
+            && let Some(size) = self.size_of_name(name, subst)
         {
-            let param = subst.iter().find(|(param, _)| param == name);
-            match param.map(|&(_, t)| self.tys.kind(t)) {
-                Some(TyKind::Number(n)) => return Ok(n),
-                Some(TyKind::Param(name)) => return Ok(size_of_param(name)),
-                _ => {}
-            }
-            if let Some(n) = self.const_int_named(*name, node.span) {
-                return self.checked_size(n, node.span);
-            }
+            return Ok(size);
         }
-        Err(self.size_error(node.span))
+        match self.constant_of_type(id).map(|known| known.value) {
+            Some(ConstValue::Int(n)) => self.checked_size(n, node.span),
+            _ => Err(self.size_error(node.span)),
+        }
     }
 
     fn size_error(&mut self, span: Span) -> super::Poisoned {
@@ -289,6 +309,11 @@ impl Cx<'_> {
 
     fn array_size(&mut self, e: ExprId, subst: &Subst) -> Lower<u64> {
         let span = self.program.ast[e].span;
+        if let ExprKind::Name(name) = self.program.ast[e].kind
+            && let Some(size) = self.size_of_name(name, subst)
+        {
+            return Ok(size);
+        }
         match self.const_int(e, subst) {
             Some(n) => self.checked_size(n, span),
             None => Err(self.size_error(span)),
@@ -428,7 +453,9 @@ impl Cx<'_> {
             return p.id();
         }
         match kind {
-            TyKind::Error | TyKind::Unit | TyKind::Number(_) | TyKind::Param(_) => fixed::UNIT,
+            TyKind::Unit => fixed::UNIT,
+            // Of what was reported: any type that values have.
+            TyKind::Error | TyKind::Number(_) | TyKind::Param(_) => fixed::BOOL,
             TyKind::Str => fixed::STR,
             TyKind::Range => {
                 let int = self.machine(ty::INT, form);
