@@ -65,6 +65,7 @@ pub(crate) fn compile(
 ) -> Result<HostFn, Stop> {
     let module = &mut program.module;
     session.time("host passes", |session| {
+        Pipeline::new().optimize_ownership(module);
         lower_arc(module);
         lower_host(module, &|span| session.sources.describe(span));
         let mut pipeline = Pipeline::new();

@@ -34,9 +34,14 @@ impl Flags {
     pub const FAST: Flags = Flags(31);
     /// The access is known to lie inside, or outside is undefined (`unsafe`).
     pub const UNCHECKED: Flags = Flags(32);
+    /// The access is to what describes an object (the length of an array, where its elements are),
+    /// not to what the object holds. A load may be done wherever its address is known: that is the
+    /// handle of a live object.
+    pub const HEADER: Flags = Flags(64);
 
     /// Names of the bits in the text form, from bit 0.
-    pub const NAMES: [&'static str; 6] = ["contract", "reassoc", "afn", "nnan", "nsz", "unchecked"];
+    pub const NAMES: [&'static str; 7] =
+        ["contract", "reassoc", "afn", "nnan", "nsz", "unchecked", "header"];
 
     /// Whether all bits of `other` are set.
     pub fn contains(self, other: Flags) -> bool {

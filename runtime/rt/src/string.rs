@@ -69,6 +69,26 @@ fn join(a: &str, b: &str) -> Result<*mut MpRtHeader, AllocError> {
     }
 }
 
+/// Appends a text to a `Str`, which moves when there is no room behind it.
+///
+/// # Safety
+/// `s` is a live `Str` that only the caller has a handle of, and that `text` is no part of.
+unsafe fn extend(s: *mut MpRtHeader, text: &str) -> Result<*mut MpRtHeader, AllocError> {
+    // SAFETY: the memory of a counted `Str` is that of its length, and its text is followed by
+    // another one.
+    unsafe {
+        let old = as_str(s).len();
+        let len = old.checked_add(text.len()).ok_or(AllocError { bytes: None })?;
+        let memory = NonNull::new_unchecked(s.cast::<u8>());
+        let memory = memory::reallocate(memory, str_memory(old)?, str_memory(len)?)?;
+        let end = memory.as_ptr().add(TEXT_START + old);
+        end.copy_from_nonoverlapping(text.as_ptr(), text.len());
+        let s = memory.as_ptr().cast::<MpRtHeader>();
+        payload_ptr(s).cast::<u64>().write(len as u64);
+        Ok(s)
+    }
+}
+
 /// The text of a `Str`.
 ///
 /// # Safety
@@ -99,6 +119,7 @@ pub unsafe extern "C" fn mp_rt_str_concat(
         let (kept, released) = match (text_a.is_empty(), text_b.is_empty()) {
             (_, true) => (a, b),
             (true, false) => (b, a),
+            (false, false) if object::is_only_handle(a) => (or_die(extend(a, text_b)), b),
             (false, false) => {
                 let joined = or_die(join(text_a, text_b));
                 object::release(a);

@@ -1,6 +1,6 @@
 //! [`MemoryClasses`]: which accesses may touch the same memory.
 
-use crate::{Domain, Inst, Memory, MpirFn, Op, Value};
+use crate::{Domain, Flags, Inst, Memory, MpirFn, Op, Value};
 use magpie_types::{TypeCtx, TypeId, TypeKind};
 
 /// A set of memory classes; accesses of different classes never touch the same memory.
@@ -53,7 +53,7 @@ pub struct Effects {
 /// Buffers with the same element type are one class: two parameters may be one buffer. Every
 /// shared and every local array is a class of its own, unless arrays come in as parameters; then
 /// all arrays of that space are one. When there are too many classes, the last ones are one. Host
-/// memory is one class.
+/// memory is two classes: what describes objects ([`Flags::HEADER`]), and all else.
 #[derive(Clone, Default, Debug)]
 pub struct MemoryClasses {
     of_value: Vec<u8>,
@@ -66,6 +66,9 @@ pub struct MemoryClasses {
 
 const MAX_CLASSES: u32 = 64;
 const UNKNOWN: u8 = u8::MAX;
+/// Host memory but for the headers of objects.
+const HOST: ClassSet = ClassSet(1);
+const HOST_HEADERS: ClassSet = ClassSet(2);
 
 impl MemoryClasses {
     /// The classes of a function.
@@ -84,7 +87,7 @@ impl MemoryClasses {
         self.private = ClassSet::NONE;
         self.is_host = f.domain != Domain::Device;
         if self.is_host {
-            self.count = 1;
+            self.count = 2;
             return;
         }
         let (mut shared, mut local) = (None, None);
@@ -137,7 +140,7 @@ impl MemoryClasses {
     pub fn of(&self, v: Value) -> ClassSet {
         match self.of_value.get(v.index()) {
             Some(&class) if class != UNKNOWN => ClassSet(1 << class),
-            _ if self.is_host => ClassSet(1),
+            _ if self.is_host => HOST,
             _ => ClassSet::ALL,
         }
     }
@@ -145,6 +148,14 @@ impl MemoryClasses {
     /// What an instruction does.
     pub fn effects(&self, f: &MpirFn, i: Inst) -> Effects {
         let inst = f.inst(i);
+        if inst.flags.contains(Flags::HEADER) {
+            // A load of a header that is not marked may follow.
+            let both = HOST.union(HOST_HEADERS);
+            return match inst.op.info().memory {
+                Memory::Read => Effects { reads: HOST_HEADERS, writes: ClassSet::NONE },
+                _ => Effects { reads: ClassSet::NONE, writes: both },
+            };
+        }
         let named = || match (inst.op, f.args(i).first()) {
             (Op::GpuLocal, _) => inst.result().map_or(ClassSet::ALL, |v| self.of(v)),
             (_, Some(&v)) => self.of(v),

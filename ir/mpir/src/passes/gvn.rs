@@ -50,7 +50,7 @@ pub fn gvn(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
                 changed |= known.resolve_args(f, i);
             }
             let version = match is_numbered_load(op) {
-                true => f.args(i).first().and_then(|&v| states.version(memory.of(v))),
+                true => states.version(memory.effects(f, i).reads),
                 false => has_one_result(op).then_some(0),
             };
             let leader = match (version, f.inst(i).result()) {

@@ -98,7 +98,10 @@ impl Motion<'_> {
             return None;
         }
         // Host memory is there only where the program says so.
-        let first_only = inst.flags.contains(Flags::UNCHECKED) || inst.op == Op::MemLoad;
+        let first_only = match inst.op {
+            Op::MemLoad => !inst.flags.contains(Flags::HEADER),
+            _ => inst.flags.contains(Flags::UNCHECKED),
+        };
         let reads = if is_load { self.memory.effects(self.f, i).reads } else { ClassSet::NONE };
         let mut at = b;
         let mut left = Some(innermost);

@@ -2,15 +2,18 @@
 //! changed something. [`Pipeline`] runs them in order.
 //!
 //! The optimisation passes work on device functions and on lowered host functions; they leave
-//! functions of [`crate::Domain::Host`] alone, where instructions also move ownership.
+//! functions of [`crate::Domain::Host`] alone, where instructions also move ownership. Only
+//! [`hoist_uniqueness`] is about these.
 
 mod bounds;
 mod by_name;
 mod context;
 mod dce;
 mod elide_bounds_checks;
+mod elide_index_checks;
 mod fold;
 mod gvn;
+mod hoist_uniqueness;
 mod if_convert;
 mod inline_calls;
 mod insert_preheaders;
@@ -32,8 +35,10 @@ pub use by_name::run_named_pass;
 pub use context::PassContext;
 pub use dce::dce;
 pub use elide_bounds_checks::elide_bounds_checks;
+pub use elide_index_checks::elide_index_checks;
 pub use fold::fold;
 pub use gvn::gvn;
+pub use hoist_uniqueness::hoist_uniqueness;
 pub use if_convert::if_convert;
 pub use inline_calls::{MAX_KERNEL_SIZE, inline_calls};
 pub use insert_preheaders::insert_preheaders;

@@ -4,7 +4,7 @@ use super::preconditions::elide_or_find;
 use super::*;
 use crate::analysis::LaunchFacts;
 use crate::verify::{Stage, verify_fn};
-use crate::{FnId, Module, MpirFn};
+use crate::{Domain, FnId, Module, MpirFn};
 use magpie_types::TypeCtx;
 use std::time::{Duration, Instant};
 
@@ -23,11 +23,15 @@ macro_rules! steps {
     };
 }
 
+/// Host functions that are not lowered.
+const OWNERSHIP: &[Step] = steps![hoist_uniqueness(types)];
+
 /// Lowered host functions.
 const HOST: &[Step] = steps![
     simplify_cfg,
     fold(types),
     gvn(types),
+    elide_index_checks,
     sccp,
     simplify_cfg,
     fold(types),
@@ -83,6 +87,17 @@ impl Pipeline {
     /// The time that each pass took so far, in order of first use; empty when it is not measured.
     pub fn times(&self) -> &[(&'static str, Duration)] {
         self.times.as_deref().unwrap_or_default()
+    }
+
+    /// Optimises what host functions do with the handles that they own, before `lower_arc`.
+    pub fn optimize_ownership(&mut self, module: &mut Module) {
+        for id in module.fn_ids() {
+            if module.func(id).domain == Domain::Host {
+                self.with_fn(module, id, |pipeline, module, f| {
+                    pipeline.run_all(module, f, OWNERSHIP);
+                });
+            }
+        }
     }
 
     /// Optimises a lowered host function of a module.

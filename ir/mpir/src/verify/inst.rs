@@ -88,6 +88,10 @@ impl InstCheck<'_, '_> {
         if self.data.flags.contains(Flags::UNCHECKED) && !accesses {
             return Err(Fault::structure("`unchecked` belongs to accesses of device memory"));
         }
+        let of_host = matches!(self.data.op, Op::MemLoad | Op::MemStore);
+        if self.data.flags.contains(Flags::HEADER) && !of_host {
+            return Err(Fault::structure("`header` belongs to loads and stores of host memory"));
+        }
         Ok(())
     }
 

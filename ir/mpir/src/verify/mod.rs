@@ -36,7 +36,8 @@
 //!     that a definition in the same block stands first.
 //!
 //! **Instructions** (`inst.rs`, `rules_*.rs`):
-//! 11. Flags are known ones, `unchecked` only on accesses of device memory. Immediates are in their
+//! 11. Flags are known ones, `unchecked` only on accesses of device memory, `header` only
+//!     on those of host memory. Immediates are in their
 //!     range; unused halves are 0.
 //! 12. An op stands where its [`Place`](crate::Place) allows. Before the language's own rules were
 //!     checked ([`Stage::Surface`]) device code may hold host ops.

@@ -1,10 +1,18 @@
 //! Arrays: length, reading and writing inline, the rest by the runtime.
 
 use super::FnLowering;
-use crate::{Inst, Op, Value};
-use magpie_types::abi::object_layout::{ARR_DATA, ARR_LEN};
+use crate::{Flags, Inst, Op, Value};
+use magpie_types::abi::object_layout::{ARR_CAP, ARR_DATA, ARR_LEN};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{TypeId, TypeKind, fixed};
+
+/// A handle in lowered code.
+#[derive(Clone, Copy)]
+struct Handle {
+    v: Value,
+    /// Whether it is that of a live object wherever it is known, and not null on some ways.
+    is_object: bool,
+}
 
 impl FnLowering<'_, '_, '_> {
     /// The element type of the array that an operand is or shows.
@@ -29,6 +37,26 @@ impl FnLowering<'_, '_, '_> {
         vec![self.b.cast(len, ty)]
     }
 
+    /// Loads what describes an array. That it may be done early is said where the handle is
+    /// certainly one of a live array.
+    fn load_header(&mut self, ty: TypeId, array: Handle, offset: u32) -> Value {
+        self.b.set_flags(if array.is_object { Flags::HEADER } else { Flags::NONE });
+        let loaded = self.load_low(ty, array.v, offset);
+        self.b.set_flags(Flags::NONE);
+        loaded
+    }
+
+    fn set_length(&mut self, array: Value, len: Value) {
+        self.b.set_flags(Flags::HEADER);
+        self.b.effect(Op::MemStore, &[array, len], ARR_LEN as u64);
+        self.b.set_flags(Flags::NONE);
+    }
+
+    /// The handle of an operand of the old function.
+    fn handle(&mut self, v: Value) -> Handle {
+        Handle { v: self.one(v), is_object: self.is_object(v) }
+    }
+
     pub(super) fn array_len(&mut self, array: Value) -> Value {
         self.load_low(fixed::I64, array, ARR_LEN)
     }
@@ -36,6 +64,11 @@ impl FnLowering<'_, '_, '_> {
     /// The address of element `index` (`i64`), which exists.
     pub(super) fn element_address(&mut self, array: Value, element: TypeId, index: Value) -> Value {
         let data = self.load_low(self.l.address, array, ARR_DATA);
+        self.address_in(data, element, index)
+    }
+
+    /// The address of element `index` (`i64`) of those that begin at `data`.
+    fn address_in(&mut self, data: Value, element: TypeId, index: Value) -> Value {
         let stride = self.l.types().stride(element);
         let bytes = if stride == 1 {
             index
@@ -48,11 +81,13 @@ impl FnLowering<'_, '_, '_> {
 
     /// The address of the element that an index operand names; panics outside.
     fn checked_element(&mut self, array: Value, element: TypeId, index: Value) -> Value {
+        let array = self.handle(array);
         let index = self.index_operand(index);
-        let len = self.array_len(array);
+        let len = self.load_header(fixed::I64, array, ARR_LEN);
         let inside = self.b.compare(Op::IcmpUlt, index, len);
         self.require(inside, PanicKind::IndexOutOfBounds, Some((index, len)));
-        self.element_address(array, element, index)
+        let data = self.load_header(self.l.address, array, ARR_DATA);
+        self.address_in(data, element, index)
     }
 
     pub(super) fn new_array(&mut self, element: TypeId, capacity: Value) -> Value {
@@ -90,39 +125,68 @@ impl FnLowering<'_, '_, '_> {
                 let leaves = self.get(v);
                 self.store(element, data, stride * n as u32, &leaves);
             }
-            self.b.effect(Op::MemStore, &[array, len], ARR_LEN as u64);
+            self.set_length(array, len);
         }
         vec![array]
     }
 
     pub(super) fn arr_len(&mut self, i: Inst) -> Vec<Value> {
-        let array = self.one(self.old.arg(i, 0));
-        let len = self.array_len(array);
+        let array = self.handle(self.old.arg(i, 0));
+        let len = self.load_header(fixed::I64, array, ARR_LEN);
         self.length_result(i, len)
     }
 
     pub(super) fn arr_get(&mut self, i: Inst) -> Vec<Value> {
         let (v, index) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let element = self.element_type(v);
-        let array = self.one(v);
-        let address = self.checked_element(array, element, index);
+        let address = self.checked_element(v, element, index);
         self.show(element, self.old.inst(i).ty, address, 0)
     }
 
     pub(super) fn arr_set(&mut self, i: Inst) -> Vec<Value> {
         let &[v, index, value] = self.old.args(i) else { unreachable!("arr.set has 3 operands") };
         let element = self.element_type(v);
-        let array = self.one(v);
-        let address = self.checked_element(array, element, index);
-        self.replace(element, address, 0, value);
+        let address = self.checked_element(v, element, index);
+        self.replace(i, element, address, 0, value);
         Vec::new()
     }
 
     pub(super) fn arr_push(&mut self, i: Inst) -> Vec<Value> {
         let (v, value) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let (array, leaves) = (self.one(v), self.get(value));
-        self.push(array, self.element_type(v), &leaves);
+        let element = self.element_type(v);
+        match *leaves {
+            // Without padding, which the runtime makes zero.
+            [leaf] if self.l.types().layout(element).size == self.l.types().stride(element) => {
+                self.push_leaf(array, element, leaf);
+            }
+            _ => self.push(array, element, &leaves),
+        }
         Vec::new()
+    }
+
+    /// Appends an element of one leaf: in place while there is room.
+    fn push_leaf(&mut self, array: Value, element: TypeId, leaf: Value) {
+        let len = self.array_len(array);
+        let room = self.load_low(fixed::I64, array, ARR_CAP);
+        let fits = self.b.compare(Op::IcmpUlt, len, room);
+        let (store, grow, done) =
+            (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        self.b.cbr(fits, store, grow);
+        self.b.seal(store);
+        self.b.seal(grow);
+        self.b.switch_to(grow);
+        self.push(array, element, &[leaf]);
+        self.b.br(done);
+        self.b.switch_to(store);
+        let address = self.element_address(array, element, len);
+        self.store(element, address, 0, &[leaf]);
+        let one = self.i64(1);
+        let longer = self.b.same(Op::IAdd, &[len, one]);
+        self.set_length(array, longer);
+        self.b.br(done);
+        self.b.seal(done);
+        self.b.switch_to(done);
     }
 
     pub(super) fn arr_pop(&mut self, i: Inst) -> Vec<Value> {

@@ -51,6 +51,9 @@ impl FnLowering<'_, '_, '_> {
         let old = self.old;
         let data = old.inst(i);
         let rt = data.rt();
+        if self.moves.contains(&i) {
+            return self.get(old.arg(i, 0)).to_vec();
+        }
         let mut operands = old.args(i).iter();
         let args: Vec<Value> = rt
             .params()
@@ -63,6 +66,9 @@ impl FnLowering<'_, '_, '_> {
                 }
             })
             .collect();
+        if rt == RtFn::HandleUnique && self.is_address(data.ty) {
+            return vec![self.unique(args[0], self.is_object(old.arg(i, 0)))];
+        }
         self.rt_result(rt, &args, data.ty)
     }
 

@@ -30,7 +30,7 @@ mod memory;
 mod objects;
 mod ops;
 
-use crate::analysis::Cfg;
+use crate::analysis::{Cfg, Uses};
 use crate::{
     Block, Builder, Const, Domain, FnId, Inst, Module, MpirFn, Op, Terminator, Value, Variable,
 };
@@ -38,7 +38,7 @@ use magpie_diag::Span;
 use magpie_types::abi::{AbiReturn, PanicKind, RtFn};
 use magpie_types::{Category, Leaf, Sid, SidKind, TypeCtx, TypeId, TypeKind, fixed};
 use memory::Slots;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// Lowers all host functions of a module. `place` describes a source place as
@@ -178,6 +178,9 @@ struct FnLowering<'f, 'l, 'a> {
     /// The leaves of each value of the old function, by its id.
     values: Vec<Option<Rc<[Value]>>>,
     slots: Slots,
+    /// The two halves of moves: an `mp_rt_handle_clone` that gives the handle itself, and the
+    /// release of the other handle that is none.
+    moves: FxHashSet<Inst>,
     /// Where a result of several leaves goes.
     result_address: Option<Value>,
     /// Source place of the old instruction.
@@ -198,11 +201,64 @@ fn lower_fn(l: &mut Lowering<'_>, old: &MpirFn) -> MpirFn {
     }
     let b = Builder::new(&mut new);
     let slots = Slots::new(b.current());
-    let mut f =
-        FnLowering { l, old, slots, result_address, b, values, span: old.span, never: false };
+    let mut f = FnLowering {
+        l,
+        old,
+        slots,
+        moves: moves(old),
+        result_address,
+        b,
+        values,
+        span: old.span,
+        never: false,
+    };
     f.body();
     f.b.finish();
     new
+}
+
+/// Finds clones that are moves: of a handle that is released right behind, and of a part that is
+/// looked at and whose place null then takes. The count that the clone adds is the one that goes.
+fn moves(f: &MpirFn) -> FxHashSet<Inst> {
+    let is_clone = |i: Inst| f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleClone;
+    let mut moves = FxHashSet::default();
+    if !f.blocks.iter().flat_map(|b| &b.insts).any(|&i| is_clone(i)) {
+        return moves;
+    }
+    let uses = Uses::new(f);
+    for block in &f.blocks {
+        for (n, &clone) in block.insts.iter().enumerate().filter(|(_, i)| is_clone(**i)) {
+            let behind = &block.insts[n + 1..];
+            let mut releases = behind.iter().take_while(|&&i| f.inst(i).op == Op::Release);
+            let end = match releases.find(|&&i| f.args(i) == f.args(clone)) {
+                Some(&release) => Some(release),
+                None => {
+                    behind.first().copied().filter(|&store| takes_place(f, &uses, clone, store))
+                }
+            };
+            if let Some(end) = end {
+                moves.extend([clone, end]);
+            }
+        }
+    }
+    moves
+}
+
+/// Whether the part that an instruction clones is looked at for that alone, and `store` puts null
+/// in its place.
+fn takes_place(f: &MpirFn, uses: &Uses, clone: Inst, store: Inst) -> bool {
+    let part = f.arg(clone, 0);
+    let (Some(look), Some((&null, place))) = (f.def_inst(part), f.args(store).split_last()) else {
+        return false;
+    };
+    let (from, to) = (f.inst(look), f.inst(store));
+    let is_pair = (from.op == Op::ArrGet && to.op == Op::ArrSet)
+        || (from.op == Op::GetField && to.op == Op::SetField);
+    is_pair
+        && from.imm == to.imm
+        && place == f.args(look)
+        && f.as_const(null) == Some(Const::Zero)
+        && uses.of(part).len() == 1
 }
 
 impl FnLowering<'_, '_, '_> {

@@ -1,9 +1,10 @@
 //! Views, shared and weak handles, heap structs.
 
 use super::FnLowering;
-use crate::{Inst, Value};
+use crate::{Inst, Op, Value, ValueDef};
 use magpie_types::abi::RtFn;
-use magpie_types::{Category, TypeId, TypeKind};
+use magpie_types::abi::object_layout::{FLAGS, STRONG};
+use magpie_types::{Category, TypeId, TypeKind, fixed};
 
 impl FnLowering<'_, '_, '_> {
     /// A view of an object is its handle; anything else is copied to where the view can point.
@@ -59,10 +60,70 @@ impl FnLowering<'_, '_, '_> {
     }
 
     pub(super) fn release_operand(&mut self, i: Inst) -> Vec<Value> {
+        if self.moves.contains(&i) {
+            return Vec::new();
+        }
         let v = self.old.arg(i, 0);
         let leaves = self.get(v);
         self.release(self.ty(v), &leaves);
         Vec::new()
+    }
+
+    /// Whether a handle of the old function is that of a live object wherever it is defined. One
+    /// that was taken out of an option, say, is null where the option is empty.
+    pub(super) fn is_object(&self, mut v: Value) -> bool {
+        loop {
+            let i = match self.old.def(v) {
+                ValueDef::Param(_) => return true,
+                ValueDef::Const(_) => return false,
+                ValueDef::Inst(i) => i,
+            };
+            match self.old.inst(i).op {
+                Op::BorrowShared | Op::BorrowMut => v = self.old.arg(i, 0),
+                op => {
+                    return matches!(
+                        op,
+                        Op::RtCall | Op::Call | Op::ArrNew | Op::ArrFrom | Op::New
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether values of a type are handles whose lowered form is an address.
+    pub(super) fn is_address(&self, ty: TypeId) -> bool {
+        self.l.types().is_heap(ty) && self.l.low(ty) == self.l.address
+    }
+
+    /// A handle that nobody else has: this one, if it is the only one, else that of a copy.
+    pub(super) fn unique(&mut self, handle: Value, is_object: bool) -> Value {
+        let result = self.b.declare(self.b.ty(handle));
+        self.b.write(result, handle);
+        let (copy, done) = (self.b.create_block(), self.b.create_block());
+        if !is_object {
+            let look = self.b.create_block();
+            let is_null = self.is_null(handle);
+            self.b.cbr(is_null, done, look);
+            self.b.seal(look);
+            self.b.switch_to(look);
+        }
+        let strong = self.load_low(fixed::U64, handle, STRONG);
+        let one = self.b.const_bits(fixed::U64, 1);
+        let is_only = self.b.compare(Op::IcmpEq, strong, one);
+        // Neither immortal nor ever seen by a weak handle.
+        let flags = self.load_low(fixed::U32, handle, FLAGS);
+        let none = self.b.const_bits(fixed::U32, 0);
+        let is_plain = self.b.compare(Op::IcmpEq, flags, none);
+        let is_unique = self.b.same(Op::IAnd, &[is_only, is_plain]);
+        self.b.cbr(is_unique, done, copy);
+        self.b.seal(copy);
+        self.b.switch_to(copy);
+        let copied = self.rt_value(RtFn::HandleUnique, self.b.ty(handle), &[handle]);
+        self.b.write(result, copied);
+        self.b.br(done);
+        self.b.seal(done);
+        self.b.switch_to(done);
+        self.b.read(result)
     }
 
     // ----- heap structs -----
@@ -113,19 +174,39 @@ impl FnLowering<'_, '_, '_> {
         let (v, value) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let (ty, offset) = self.field(self.ty(v), self.old.inst(i).imm_lo() as usize);
         let object = self.one(v);
-        self.replace(ty, object, offset, value);
+        self.replace(i, ty, object, offset, value);
         Vec::new()
     }
 
-    /// Stores a value; what was there is released afterwards, because that may run any code.
-    pub(super) fn replace(&mut self, ty: TypeId, address: Value, offset: u32, value: Value) {
+    /// Stores a value for instruction `i`; what was there is released afterwards, because that may
+    /// run any code.
+    pub(super) fn replace(
+        &mut self,
+        i: Inst,
+        ty: TypeId,
+        address: Value,
+        offset: u32,
+        value: Value,
+    ) {
         let leaves = self.get(value);
-        if self.l.types().is_copy(ty) {
+        if self.l.types().is_copy(ty) || self.moves.contains(&i) {
             return self.store(ty, address, offset, &leaves);
         }
         let before = self.load(ty, address, offset);
         self.store(ty, address, offset, &leaves);
+        if !self.is_address(ty) {
+            return self.release(ty, &before);
+        }
+        // Nothing is there while a part is changed.
+        let is_null = self.is_null(before[0]);
+        let (release, done) = (self.b.create_block(), self.b.create_block());
+        self.b.cbr(is_null, done, release);
+        self.b.seal(release);
+        self.b.switch_to(release);
         self.release(ty, &before);
+        self.b.br(done);
+        self.b.seal(done);
+        self.b.switch_to(done);
     }
 
     // ----- panic -----
