@@ -1,4 +1,5 @@
 // The kernels of examples/magpie in CUDA C++: what nvcc makes of them is what ours are compared with.
+// `count` is that of bench/miri/launches.mi.
 
 extern "C" __global__ void __launch_bounds__(256) saxpy(const float *x, float *y, float a, unsigned n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -30,4 +31,9 @@ extern "C" __global__ void __launch_bounds__(256) matmul(const float *a, const f
         __syncthreads();
     }
     if (x < n && y < n) c[y * n + x] = sum;
+}
+
+extern "C" __global__ void __launch_bounds__(256) count(int *counts, unsigned n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) counts[i] = counts[i] + 1;
 }

@@ -153,7 +153,7 @@ fn with_code(case: Case, code: Vec<u8>) -> KernelBlob {
 }
 
 /// What nvcc makes of the kernels for the GPU of this machine.
-fn cubin() -> Vec<u8> {
+pub(crate) fn cubin() -> Vec<u8> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda/kernels.cu");
     let target = std::env::temp_dir().join(format!("magpie-bench-{}.cubin", std::process::id()));
     let status = Command::new("nvcc")

@@ -8,6 +8,7 @@ mod cuda;
 mod harness;
 mod kernels;
 mod loops;
+mod miri;
 mod peers;
 mod report;
 
@@ -22,7 +23,13 @@ use crate::harness::{Benchmark, Budget, race};
 
 /// Every benchmark. A new one is a row here. Those that need what a machine may lack come only when
 /// they are named.
-const BENCHMARKS: &[&[Benchmark]] = &[loops::BENCHMARKS, compile::BENCHMARKS, cuda::BENCHMARKS];
+const BENCHMARKS: &[&[Benchmark]] = &[
+    loops::BENCHMARKS,
+    miri::BENCHMARKS,
+    compile::BENCHMARKS,
+    cuda::BENCHMARKS,
+    miri::cuda::BENCHMARKS,
+];
 
 /// Measures contenders side by side and prints the ratio to a peer.
 #[derive(Parser)]

@@ -154,11 +154,17 @@ fn require_device(session: &mut Session, runtime: &Runtime) -> Result<(), Stop> 
 }
 
 impl Runnable {
+    /// Runs the program once; it can be run again. For hosts that measure it.
+    pub fn call(&self, args: Vec<String>) -> i64 {
+        magpie_rt::os::set_program_args(args);
+        let result = self.main.call();
+        magpie_rt::io::flush_stdout();
+        result
+    }
+
     /// Runs the program to its end; gives its exit code, the low 8 bits of its result.
     pub fn execute(self, args: Vec<String>) -> u8 {
-        magpie_rt::os::set_program_args(args);
-        let code = self.main.call();
-        magpie_rt::io::flush_stdout();
+        let code = self.call(args);
         if let Err(fault) = Runtime::global().finish() {
             note(&format!("a launch that the program did not wait for: {}", fault.message));
         }
