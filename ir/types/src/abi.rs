@@ -152,6 +152,8 @@ runtime_functions! {
     StrTransform = "mp_rt_str_transform"(s: Ptr, how: I32) -> Value(Ptr);
     /// The byte at which `part` first occurs from byte `from` on, or -1.
     StrFind = "mp_rt_str_find"(s: Ptr, part: Ptr, from: I64) -> Value(I64);
+    /// Number of characters.
+    StrCount = "mp_rt_str_count"(s: Ptr) -> Value(I64);
     /// `Array<Str>` of the characters; `info` describes `Str`.
     StrChars = "mp_rt_str_chars"(s: Ptr, info: Ptr) -> Value(Ptr);
     /// An empty builder.
@@ -347,6 +349,8 @@ runtime_functions! {
     GpuResidentZeros = "mp_rt_gpu_resident_zeros"(len: I64, elem_type_id: I32, elem_size: I32) -> Value(Ptr);
     /// A binding of one zero that a reduction fills; its upload is not counted.
     GpuResidentCell = "mp_rt_gpu_resident_cell"(elem_type_id: I32, elem_size: I32) -> Value(Ptr);
+    /// A binding of `len` zeros that an operation needs for itself; its upload is not counted.
+    GpuResidentScratch = "mp_rt_gpu_resident_scratch"(len: I64, elem_type_id: I32, elem_size: I32) -> Value(Ptr);
     /// The `gpu.TBuffer` of a binding, uploaded by the first call.
     GpuResidentBuffer = "mp_rt_gpu_resident_buffer"(res: Ptr, place: Ptr) -> Value(Ptr);
     /// Elements `start .. end` as a new array; panics outside.

@@ -37,6 +37,7 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::HandleUnique => Entry::of1(handle::mp_rt_handle_unique),
         RtFn::FloatText => Entry::of2(text::mp_rt_float_text),
         RtFn::StrTransform => Entry::of2(text::mp_rt_str_transform),
+        RtFn::StrCount => Entry::of1(text::mp_rt_str_count),
         RtFn::StrFind => Entry::of3(text::mp_rt_str_find),
         RtFn::StrChars => Entry::of2(text::mp_rt_str_chars),
         RtFn::Eprint => Entry::of1(io::mp_rt_eprint),
@@ -135,6 +136,7 @@ fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::GpuResidentNew
         | RtFn::GpuResidentZeros
         | RtFn::GpuResidentCell
+        | RtFn::GpuResidentScratch
         | RtFn::GpuResidentBuffer
         | RtFn::GpuResidentRead
         | RtFn::GpuResidentAssign

@@ -71,6 +71,16 @@ pub unsafe extern "C" fn mp_rt_str_find(
     rest.map_or(-1, |at| (from + at) as i64)
 }
 
+/// See [`magpie_types::abi::RtFn::StrCount`].
+///
+/// # Safety
+/// `s` is a live `Str`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_count(s: *const MpRtHeader) -> i64 {
+    // SAFETY: forwarded from the caller.
+    unsafe { as_str(s) }.chars().count() as i64
+}
+
 /// See [`magpie_types::abi::RtFn::StrChars`].
 ///
 /// # Safety

@@ -177,6 +177,7 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         RtFn::GpuResidentNew => Entry::of2(resident::mp_rt_gpu_resident_new),
         RtFn::GpuResidentZeros => Entry::of3(resident::mp_rt_gpu_resident_zeros),
         RtFn::GpuResidentCell => Entry::of2(resident::mp_rt_gpu_resident_cell),
+        RtFn::GpuResidentScratch => Entry::of3(resident::mp_rt_gpu_resident_scratch),
         RtFn::GpuResidentBuffer => Entry::of2(resident::mp_rt_gpu_resident_buffer),
         RtFn::GpuResidentRead => Entry::of5(resident::mp_rt_gpu_resident_read),
         RtFn::GpuResidentAssign => Entry::of3(resident::mp_rt_gpu_resident_assign),
@@ -254,6 +255,7 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::FloatText
         | RtFn::StrTransform
         | RtFn::StrFind
+        | RtFn::StrCount
         | RtFn::StrChars
         | RtFn::Eprint
         | RtFn::MathF32 => return None,

@@ -132,6 +132,17 @@ pub(crate) extern "C" fn mp_rt_gpu_resident_cell(
     guarded(|| new_object(Binding::uncounted(element, 1)))
 }
 
+/// See [`magpie_types::abi::RtFn::GpuResidentScratch`].
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mp_rt_gpu_resident_scratch(
+    len: u64,
+    elem_type_id: u32,
+    elem_size: u32,
+) -> *mut MpRtHeader {
+    let element = Element { ty: TypeId(elem_type_id), size: elem_size };
+    guarded(|| new_object(Binding::uncounted(element, len)))
+}
+
 /// The binding of a handle.
 ///
 /// # Safety
