@@ -26,6 +26,7 @@ use crate::harness::{Benchmark, Budget, race};
 const BENCHMARKS: &[&[Benchmark]] = &[
     loops::BENCHMARKS,
     miri::BENCHMARKS,
+    miri::command::BENCHMARKS,
     compile::BENCHMARKS,
     cuda::BENCHMARKS,
     miri::cuda::BENCHMARKS,

@@ -45,6 +45,12 @@ fn main() -> ExitCode {
         Task::Setup => setup::setup(),
         Task::Test => test::test(),
         Task::Bench { args } => {
+            // Some benchmarks run the command.
+            let mut command = cargo();
+            run(
+                "bench",
+                command.args(["build", "--release", "--quiet", "--package", "magpie_cli"]),
+            )?;
             let mut command = cargo();
             command.args(["run", "--release", "--quiet", "--package", "magpie_bench", "--"]);
             run("bench", command.args(args))

@@ -1,6 +1,7 @@
 //! Miri programs of `bench/miri`: loops on the host beside the same in Rust, and launches on an
 //! NVIDIA GPU beside the driver's own.
 
+pub(crate) mod command;
 pub(crate) mod cuda;
 mod driver;
 mod rust;

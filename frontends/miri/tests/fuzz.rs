@@ -1,8 +1,11 @@
-//! Any text gives diagnostics with places inside of it, never a panic and never an endless run.
+//! Any text gives diagnostics with places inside of it, never a panic and never an endless run; and
+//! what is accepted goes through the passes for the host, after each of which the code is verified.
 
 use magpie_diag::{Diagnostic, FileId};
 use magpie_miri::{LIBRARY, Source, compile};
+use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_mpir::verify::{Stage, verify_module};
+use magpie_mpir::{Domain, Module};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -27,8 +30,24 @@ fn check(text: &str) -> Vec<Diagnostic> {
         assert!(output.main.is_some());
         let verified = verify_module(&output.module, Stage::Core);
         assert!(verified.is_ok(), "{:?}\n{text}", verified.err());
+        lower(output.module, text);
     }
     output.diagnostics
+}
+
+/// Lowers and optimises the host functions. The pipeline verifies what its own passes leave.
+fn lower(mut module: Module, text: &str) {
+    let mut pipeline = Pipeline::new();
+    pipeline.optimize_ownership(&mut module);
+    lower_arc(&mut module);
+    lower_host(&mut module, &|_| None);
+    let verified = verify_module(&module, Stage::Core);
+    assert!(verified.is_ok(), "{:?}\n{text}", verified.err());
+    for id in module.fn_ids() {
+        if module.func(id).domain == Domain::LowHost {
+            pipeline.optimize_host(&mut module, id);
+        }
+    }
 }
 
 /// The programs of the file tests.

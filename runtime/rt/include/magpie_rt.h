@@ -298,6 +298,9 @@ MpRtHeader* mp_rt_str_transform(MpRtHeader* s, int32_t how);
 /* The byte at which `part` first occurs from byte `from` on, or -1. */
 int64_t mp_rt_str_find(MpRtHeader* s, MpRtHeader* part, int64_t from);
 
+/* Number of characters. */
+int64_t mp_rt_str_count(MpRtHeader* s);
+
 /* `Array<Str>` of the characters; `info` describes `Str`. */
 MpRtHeader* mp_rt_str_chars(MpRtHeader* s, const MpRtTypeInfo* info);
 
@@ -583,6 +586,9 @@ MpRtHeader* mp_rt_gpu_resident_zeros(uint64_t len, uint32_t elem_type_id, uint32
 
 /* A binding of one zero that a reduction fills; its upload is not counted. */
 MpRtHeader* mp_rt_gpu_resident_cell(uint32_t elem_type_id, uint32_t elem_size);
+
+/* A binding of `len` zeros that an operation needs for itself; its upload is not counted. */
+MpRtHeader* mp_rt_gpu_resident_scratch(uint64_t len, uint32_t elem_type_id, uint32_t elem_size);
 
 /* The `gpu.TBuffer` of a binding, uploaded by the first call. */
 MpRtHeader* mp_rt_gpu_resident_buffer(MpRtHeader* res, const char* place);

@@ -6,6 +6,7 @@
 //!   unless a block that follows says otherwise: `output` is what `magpie run --device cpu` prints,
 //!   panics included, `messages` is what `magpie check` prints. Declarations see those of the earlier
 //!   blocks of their section that have no messages.
+//! - `mi`: a Miri program, with `output` and `messages` as above; `costs` is what `magpie cost` prints.
 //! - `toml`: a manifest. A project that has it passes `magpie check`.
 //! - `sh`: commands. Those of `magpie` have commands, flags and values that there are.
 //! - `text`: no code.
@@ -31,6 +32,9 @@ struct Block {
     language: String,
     text: String,
 }
+
+/// What stands behind a block of code and says what comes of it.
+const OUTCOMES: [&str; 3] = ["output", "messages", "costs"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -106,7 +110,7 @@ impl Page {
     /// The blocks behind a block that say what comes of it.
     fn outcome(&self, n: usize, language: &str) -> Option<&str> {
         let behind = self.blocks[n + 1..].iter();
-        let mut outcomes = behind.take_while(|b| matches!(&*b.language, "output" | "messages"));
+        let mut outcomes = behind.take_while(|b| OUTCOMES.contains(&&*b.language));
         outcomes.find(|block| block.language == language).map(|block| block.text.as_str())
     }
 }
@@ -124,12 +128,13 @@ fn blocks_are_of_known_kinds() {
     for page in pages() {
         for (n, block) in page.blocks.iter().enumerate() {
             let is_outcome = match &*block.language {
-                "mp" | "toml" | "sh" | "text" => false,
-                "output" | "messages" => true,
+                "mp" | "mi" | "toml" | "sh" | "text" => false,
+                language if OUTCOMES.contains(&language) => true,
                 other => panic!("{}: `{other}` is not tested", block.place),
             };
             let before = n.checked_sub(1).map(|n| &*page.blocks[n].language);
-            let has_code = matches!(before, Some("mp" | "output" | "messages"));
+            let has_code =
+                before.is_some_and(|b| matches!(b, "mp" | "mi") || OUTCOMES.contains(&b));
             assert!(!is_outcome || has_code, "{}: the outcome of nothing", block.place);
         }
     }
@@ -140,8 +145,13 @@ fn programs_do_what_their_page_says() {
     let place = Place::new();
     let mut faults = Vec::new();
     for page in pages() {
-        for (n, block) in page.blocks_in("mp") {
-            place.write("main.mp", page.module(n));
+        let programs = page.blocks_in("mp").chain(page.blocks_in("mi"));
+        for (n, block) in programs {
+            let (file, text) = match &*block.language {
+                "mp" => ("main.mp", page.module(n)),
+                _ => ("main.mi", block.text.clone()),
+            };
+            place.write(file, text);
             let mut compare = |args: &[&str], expected: &str, code: i32| {
                 let Ended { code: ended, stdout, stderr } = place.run(args);
                 let found = stdout + &stderr;
@@ -156,12 +166,15 @@ fn programs_do_what_their_page_says() {
             if let Some(expected) = output {
                 let panics = expected.lines().last().is_some_and(|l| l.starts_with("panic: "));
                 let code = if panics { 101 } else { 0 };
-                compare(&["run", "--device", "cpu", "main.mp"], expected, code);
+                compare(&["run", "--device", "cpu", file], expected, code);
             }
             if output.is_none() || messages.is_some() {
                 let expected = messages.unwrap_or("");
                 let code = i32::from(expected.contains(" error["));
-                compare(&["check", "main.mp"], expected, code);
+                compare(&["check", file], expected, code);
+            }
+            if let Some(expected) = page.outcome(n, "costs") {
+                compare(&["cost", file], expected, 0);
             }
         }
     }

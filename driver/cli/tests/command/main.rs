@@ -4,6 +4,7 @@ mod artifacts;
 mod diagnostics;
 mod docs;
 mod examples;
+mod miri_examples;
 mod programs;
 mod projects;
 mod support;
