@@ -5,6 +5,7 @@ mod diagnostics;
 mod docs;
 mod examples;
 mod miri_examples;
+mod miri_random;
 mod programs;
 mod projects;
 mod support;
