@@ -23,12 +23,12 @@ pub(crate) fn changes_collection(name: &str) -> bool {
 
 /// Makes `self` an `out` parameter of the methods that change it, directly or through others.
 pub(crate) fn mark(program: &mut Program) {
-    let mut methods: Vec<(FnDeclId, Option<u32>)> = Vec::new();
+    let mut methods: Vec<(FnDeclId, Owner)> = Vec::new();
     for (n, decl) in program.structs.iter().enumerate() {
-        methods.extend(decl.methods.iter().map(|&id| (id, Some(n as u32))));
+        methods.extend(decl.methods.iter().map(|&id| (id, Owner::Struct(n as u32))));
     }
-    for decl in &program.traits {
-        methods.extend(decl.provided.iter().map(|&id| (id, None)));
+    for (n, decl) in program.traits.iter().enumerate() {
+        methods.extend(decl.provided.iter().map(|&id| (id, Owner::Trait(n as u32))));
     }
     loop {
         let before = methods.len();
@@ -49,11 +49,18 @@ pub(crate) fn mark(program: &mut Program) {
     }
 }
 
+/// Whose method it is.
+#[derive(Clone, Copy)]
+enum Owner {
+    Struct(u32),
+    /// The receiver is one of the structs that implement it.
+    Trait(u32),
+}
+
 /// The search through one method.
 struct Search<'a> {
     program: &'a Program,
-    /// The struct whose method it is; of a trait's method the type is not known.
-    owner: Option<u32>,
+    owner: Owner,
 }
 
 impl Search<'_> {
@@ -96,8 +103,10 @@ impl Search<'_> {
                     Some(owner) => program
                         .method(owner, name.sym)
                         .is_some_and(|id| program.ast[id].params[0].out),
-                    None if self.owner.is_none() => self.any_changes(name.sym),
-                    None => changes_collection(program.name(name.sym)),
+                    None => match self.owner {
+                        Owner::Trait(of) if self.is_self(base) => self.any_changes(of, name.sym),
+                        _ => changes_collection(program.name(name.sym)),
+                    },
                 }
             }
             ExprKind::Name(name) => match program.item(name, program.ast[callee].span) {
@@ -111,18 +120,25 @@ impl Search<'_> {
         }
     }
 
-    /// Whether any method of this name changes its receiver.
-    fn any_changes(&self, name: Sym) -> bool {
+    /// Whether a struct that implements a trait has a method of this name that changes it.
+    fn any_changes(&self, of: u32, name: Sym) -> bool {
         let program = self.program;
-        (0..program.structs.len() as u32)
-            .filter_map(|n| program.method(n, name))
+        let implements = |decl: &StructDecl| {
+            let mut traits = decl.implements.iter().map(|t| program.item(t.sym, t.span));
+            traits.any(|item| item == Some(Item::Trait(of)))
+        };
+        let all = program.structs.iter().enumerate().filter(|(_, decl)| implements(decl));
+        all.filter_map(|(n, _)| program.method(n as u32, name))
             .any(|id| program.ast[id].params[0].out)
     }
 
     /// The struct that a part of `self` is, if it is one.
     fn struct_of(&self, e: ExprId) -> Option<u32> {
         if self.is_self(e) {
-            return self.owner;
+            return match self.owner {
+                Owner::Struct(n) => Some(n),
+                Owner::Trait(_) => None,
+            };
         }
         let ty = &self.program.ast[self.type_of(e)?];
         match ty.kind {

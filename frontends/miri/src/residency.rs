@@ -14,6 +14,27 @@ pub(crate) fn host_use(program: &Program, decl: FnDeclId, param: usize) -> Optio
     find(program, decl, param, &mut Vec::new())
 }
 
+/// Whether a function launches kernels with its parameters, so that it takes device-resident
+/// arguments only.
+pub(crate) fn launches_with_params(program: &Program, decl: FnDeclId) -> bool {
+    let f = &program.ast[decl];
+    let mut launches = false;
+    walk_block(&program.ast, &f.body, &mut |node| {
+        if let Node::Expr(e) = node
+            && let ExprKind::Call(callee, _) = program.ast[e].kind
+            && let ExprKind::Member(base, method) = program.ast[callee].kind
+            && program.name(method.sym) == "launch"
+            && let ExprKind::Call(_, args) = &program.ast[base].kind
+        {
+            launches |= args.iter().any(|arg| match program.ast[arg.value].kind {
+                ExprKind::Name(name) => f.params.iter().any(|p| p.name.sym == name),
+                _ => false,
+            });
+        }
+    });
+    launches
+}
+
 fn find(
     program: &Program,
     decl: FnDeclId,
@@ -139,10 +160,19 @@ impl Search<'_, '_> {
                         else {
                             return;
                         };
+                        let params = &program.ast[decl].params;
                         for (n, arg) in args.iter().enumerate() {
-                            if self.is_param(arg.value) && arg.name.is_none() {
-                                handed_on.push((decl, n));
-                                safe.push(arg.value);
+                            if !self.is_param(arg.value) {
+                                continue;
+                            }
+                            let at = match arg.name {
+                                Some(name) => params.iter().position(|p| p.name.sym == name.sym),
+                                None => Some(n),
+                            };
+                            safe.push(arg.value);
+                            // A kernel is launched with it.
+                            if !program.ast[decl].gpu {
+                                handed_on.push((decl, at.unwrap_or(usize::MAX)));
                             }
                         }
                     }

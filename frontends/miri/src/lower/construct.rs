@@ -2,15 +2,19 @@
 
 use super::body::{Body, Val};
 use super::generics::Inference;
+use super::instances::Key;
 use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value, imm_pair};
+use magpie_types::fixed;
 
 impl Body<'_, '_, '_> {
     /// `T(args)` for a type that is known.
     pub(super) fn construct(&mut self, t: Ty, args: &[Arg], span: Span) -> Lower<Val> {
+        let t = self.norm(t);
+        self.refuse_resident_args(args)?;
         match self.cx.tys.kind(t) {
             TyKind::Array(element, n) if args.is_empty() => {
                 self.no_alloc(span, "an array here")?;
@@ -48,7 +52,7 @@ impl Body<'_, '_, '_> {
                     vals.push(self.keep(val, &exprs));
                 }
                 self.at(span);
-                Ok(self.new_struct(t, &vals))
+                Ok(self.checked_struct(t, &vals))
             }
             TyKind::Error => Err(Poisoned),
             _ => {
@@ -110,6 +114,7 @@ impl Body<'_, '_, '_> {
         let text = program.name(decl.name.sym).to_string();
         let names: Vec<Sym> = decl.fields.iter().map(|f| f.0.sym).collect();
         let found = self.match_args(&text, &names, &vec![false; names.len()], args, span)?;
+        self.refuse_resident_args(args)?;
         let mut inference = Inference::new(self.cx, &decl.generics);
         let mut vals = Vec::new();
         let all: Vec<ExprId> = args.iter().map(|a| a.value).collect();
@@ -125,7 +130,29 @@ impl Body<'_, '_, '_> {
         let type_args = inference.finish(self, &text, &decl.generics, span)?;
         let list = self.cx.tys.list(&type_args);
         let t = self.cx.tys.intern(TyKind::Struct(n, list));
-        Ok(self.new_struct(t, &vals))
+        Ok(self.checked_struct(t, &vals))
+    }
+
+    /// A struct of its members. A struct of the library may have a method `__check`, which ends the
+    /// program when the members do not fit together.
+    fn checked_struct(&mut self, t: Ty, vals: &[Val]) -> Val {
+        let val = self.new_struct(t, vals);
+        let program = self.cx.program;
+        let check = match self.cx.tys.kind(t) {
+            TyKind::Struct(n, args) if !self.device => program
+                .names
+                .find("__check")
+                .and_then(|name| program.method(n, name))
+                .map(|decl| (decl, self.cx.tys.items(args).to_vec())),
+            _ => None,
+        };
+        if let Some((decl, args)) = check {
+            let key = Key { decl, device: false, args, resident: vec![None] };
+            let instance = self.cx.instance(key);
+            let seen = self.look_at(val);
+            self.b.call(instance.fn_id, fixed::UNIT, &[seen]);
+        }
+        val
     }
 
     /// `E.V(args)`
@@ -155,6 +182,7 @@ impl Body<'_, '_, '_> {
             let message = format!("`{text}` gets {} values instead of {count}", args.len());
             return Err(self.error(Code::MIR0211, span, message, "give one for each field"));
         }
+        self.refuse_resident_args(args)?;
         let wanted = match want.map(|t| self.cx.tys.kind(t)) {
             Some(TyKind::Enum(m, list)) if m == n => Some(list),
             Some(TyKind::Option(t)) => match self.cx.tys.kind(t) {

@@ -1,11 +1,13 @@
 //! Constants: values known when the program is compiled.
 
+use super::library;
 use super::types::Subst;
 use super::{Cx, Lower};
 use crate::ast::*;
 use crate::program::{Item, Module};
 use crate::ty::{Ty, TyKind};
 use magpie_diag::{Code, Span};
+use magpie_types::PrimType;
 
 /// The value of a constant.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -118,12 +120,32 @@ impl Cx<'_> {
                 {
                     return Some(Int(n as i128));
                 }
-                self.constant(name, program.ast[e].span)?.value
+                let span = program.ast[e].span;
+                match self.constant(name, span) {
+                    Some(known) => known.value,
+                    None if program.item(name, span).is_none() => {
+                        Float(library::number(program.name(program.library_name(name, span)))?)
+                    }
+                    None => return None,
+                }
             }
-            ExprKind::Member(base, name) => match self.item_of_module(base, name)? {
-                Item::Const(id) => self.constant_of(id)?.value,
-                _ => return None,
+            ExprKind::Member(base, name) => match self.item_of_module(base, name) {
+                Some(Item::Const(id)) => self.constant_of(id)?.value,
+                Some(_) => return None,
+                None => {
+                    let ExprKind::Name(module) = program.ast[base].kind else { return None };
+                    let span = program.ast[base].span;
+                    if program.module(module, span) != Some(Module::Library) {
+                        return None;
+                    }
+                    Float(library::number(program.name(name.sym))?)
+                }
             },
+            ExprKind::Cast(e, t) => {
+                let value = self.const_value(e, subst, depth + 1)?;
+                let to = self.resolve(t, subst).ok().and_then(|t| self.tys.scalar(t, false))?;
+                convert(value, to)?
+            }
             ExprKind::Unary(op, e) => match (op, self.const_value(e, subst, depth + 1)?) {
                 (UnaryOp::Neg, Int(n)) => Int(-n),
                 (UnaryOp::Neg, Float(x)) => Float(-x),
@@ -174,6 +196,20 @@ impl Cx<'_> {
             }
         }
     }
+}
+
+/// `value as to`
+fn convert(value: ConstValue, to: PrimType) -> Option<ConstValue> {
+    let (min, max) = super::literal::range(to);
+    Some(match value {
+        ConstValue::Int(n) if to.is_float() => ConstValue::Float(n as f64),
+        // The low bits, as a number of the type.
+        ConstValue::Int(n) => ConstValue::Int((n - min).rem_euclid(max - min + 1) + min),
+        ConstValue::Float(x) if to == PrimType::F32 => ConstValue::Float(f64::from(x as f32)),
+        ConstValue::Float(x) if to.is_float() => ConstValue::Float(x),
+        ConstValue::Float(x) => ConstValue::Int((x as i128).clamp(min, max)),
+        ConstValue::Bool(_) | ConstValue::Str(_) => return None,
+    })
 }
 
 /// An operation on constants; integers are those of 64 bits.

@@ -1,26 +1,22 @@
 //! `forall`: a loop of the host, or a kernel and its launch.
 
-use super::body::{Body, Loop, Val};
+use super::body::{Body, Val};
 use super::kernel::Kernel;
 use super::locals::{Buffer, Local, LocalKind};
 use super::pack::Origin;
 use super::{Cx, Lower, Poisoned};
 use crate::ast::*;
-use crate::cost::CostClass;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use crate::walk::{Node, names_in, walk_block};
 use crate::writes;
 use magpie_diag::{Code, Diagnostic, Span};
-use magpie_mpir::{Builder, Domain, FnId, MpirFn, MpirGpuMeta, Op, Value, imm_pair};
+use magpie_mpir::{Builder, Domain, FnId, MpirFn, MpirGpuMeta, Op, Value};
 use magpie_types::abi::RtFn;
 use magpie_types::kernel::GpuBackend;
-use magpie_types::{PrimType, Sid, SidKind, TypeId, TypeKind, fixed};
+use magpie_types::{PrimType, Sid, SidKind, TypeId, fixed};
 
 /// Workgroups in one dimension at most, on every device.
 const MAX_GROUPS: u64 = 65535;
-
-/// `Unsupported` of `gpu.ErrorKind`.
-const UNSUPPORTED: i32 = 7;
 
 /// One dimension of a launch, as host values.
 #[derive(Clone, Copy)]
@@ -160,30 +156,12 @@ impl Body<'_, '_, '_> {
             self.block(&forall.body);
             return;
         };
-        let var = self.b.declare(fixed::I64);
-        self.b.write(var, a.v);
-        let (head, inside) = (self.new_block(), self.new_block());
-        let (next, exit) = (self.new_block(), self.new_block());
-        self.b.br(head);
-        self.b.switch_to(head);
-        let i = self.b.read(var);
-        let more = self.b.compare(Op::IcmpSlt, i, b.v);
-        self.b.cbr(more, inside, exit);
-        self.enter(inside);
-        let name = forall.names[n];
-        self.declare_value(name.sym, name.span, ty::INT, i);
-        self.loops.push(Loop { on_break: exit, on_continue: next, is_forall: true });
-        self.returns.next_index = Some(next);
-        self.host_dimension(forall, ends, n + 1);
-        self.loops.pop();
-        self.go_to(next);
-        self.enter(next);
-        let one = self.i64(1);
-        let after = self.b.same(Op::IAdd, &[i, one]);
-        self.b.write(var, after);
-        self.b.br(head);
-        self.b.seal(head);
-        self.enter(exit);
+        self.count(a, b, true, &mut |body, i| {
+            let name = forall.names[n];
+            body.declare_value(name.sym, name.span, ty::INT, i.v);
+            body.returns.next_index = body.loops.last().map(|l| l.on_continue);
+            body.host_dimension(forall, ends, n + 1);
+        });
     }
 
     /// Assignments in the body to variables from outside.
@@ -379,68 +357,6 @@ impl Body<'_, '_, '_> {
         self.b.br(done);
         self.enter(done);
         Ok(())
-    }
-
-    /// The buffer of a resident binding on the device.
-    pub(super) fn device_buffer(&mut self, handle: Value, span: Span) -> Value {
-        let id = self.b.ty(handle);
-        let buffer = match self.cx.module.types.kind(id) {
-            TypeKind::Ref(_, t) => t,
-            _ => id,
-        };
-        let place = self.place(span);
-        self.rt_value(RtFn::GpuResidentBuffer, buffer, &[handle, place])
-    }
-
-    /// Queues a launch; one that is refused ends the program.
-    pub(super) fn dispatch(&mut self, kernel: FnId, sizes: &[Value], args: &[Value], span: Span) {
-        self.at(span);
-        self.cx.cost(CostClass::Launch, span, None);
-        let place = self.place(span);
-        let device = self.rt_value(RtFn::GpuDeviceOrStop, fixed::GPU_DEVICE, &[place]);
-        let mut operands = vec![device];
-        operands.extend(sizes);
-        operands.extend(args);
-        if let Some(&offset) = self.cx.shuffles.get(&kernel) {
-            self.check_warp(device, offset, place);
-        }
-        let result = self.cx.intern(TypeKind::Result(fixed::GPU_FENCE, fixed::GPU_ERROR));
-        let launched = self.b.value(Op::GpuLaunchAsync, result, &operands, imm_pair(kernel.0, 0));
-        let refused = super::clone::enum_is(self, launched, 1);
-        let (stop, go_on) = (self.new_block(), self.new_block());
-        self.b.cbr(refused, stop, go_on);
-        self.enter(stop);
-        let err = self.b.value(Op::EnumPayload, fixed::GPU_ERROR, &[launched], imm_pair(1, 0));
-        self.rt(RtFn::GpuStop, fixed::UNIT, &[err, place]);
-        self.b.unreachable();
-        self.enter(go_on);
-    }
-
-    /// A device whose warps are too small for a shuffle of the kernel is refused.
-    fn check_warp(&mut self, device: Value, offset: u32, place: Value) {
-        let warp = self.rt_value(RtFn::GpuDeviceWarpSize, fixed::U32, &[device]);
-        let needed = self.b.func().const_u32(offset);
-        let small = self.b.compare(Op::IcmpUle, warp, needed);
-        let (stop, go_on) = (self.new_block(), self.new_block());
-        self.b.cbr(small, stop, go_on);
-        self.enter(stop);
-        let kind = self.i32(UNSUPPORTED);
-        let text = |body: &mut Self, text: &str| {
-            let id = body.cx.module.intern_str(text);
-            let ty = body.cx.intern(TypeKind::RawPtr(fixed::U8));
-            body.b.func().constant(ty, magpie_mpir::Const::Str(id))
-        };
-        let backend = text(self, "");
-        let message = format!(
-            "the kernel exchanges values over {offset} lanes, but the warps of this device are smaller"
-        );
-        let message = text(self, &message);
-        let code = self.i32(0);
-        let err =
-            self.rt_value(RtFn::GpuErrorNew, fixed::GPU_ERROR, &[kind, backend, message, code]);
-        self.rt(RtFn::GpuStop, fixed::UNIT, &[err, place]);
-        self.b.unreachable();
-        self.enter(go_on);
     }
 
     fn forall_kernel(

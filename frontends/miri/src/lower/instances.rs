@@ -1,7 +1,7 @@
 //! Functions of the module: a copy of a source function for each way in which it is used.
 
 use super::body::{Body, Returns, Val};
-use super::locals::{Local, LocalKind, Part};
+use super::locals::LocalKind;
 use super::types::Subst;
 use super::{Cx, Form, Poisoned};
 use crate::ast::*;
@@ -205,7 +205,7 @@ impl Cx<'_> {
         for (n, param) in decl.params.iter().enumerate() {
             let t = instance.params[n];
             if instance.resident[n].is_some() {
-                body.resident_param(param.name, t, param.out, &values[n]);
+                body.declare_resident(param.name, t, param.out, &values[n]);
             } else if param.out {
                 body.out_param(param.name, t, values[n][0], &mut returns);
             } else {
@@ -349,28 +349,5 @@ impl Body<'_, '_, '_> {
         let null = self.b.func().zero(id);
         self.b.effect(Op::SetField, &[cell, null], 0);
         v
-    }
-
-    fn resident_param(&mut self, name: Ident, t: Ty, mutable: bool, values: &[magpie_mpir::Value]) {
-        let parts = self.cx.parts_of(t);
-        let parts: Vec<Part> = parts
-            .into_iter()
-            .zip(values)
-            .map(|((element, field), &v)| {
-                let id = self.b.ty(v);
-                let var = self.b.declare(id);
-                self.b.write(var, v);
-                Part { element, var, field }
-            })
-            .collect();
-        self.add_local(Local {
-            name: name.sym,
-            ty: t,
-            mutable,
-            span: name.span,
-            kind: LocalKind::Resident(parts),
-            moved: None,
-            loop_depth: 0,
-        });
     }
 }

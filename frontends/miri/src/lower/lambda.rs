@@ -56,7 +56,7 @@ impl Body<'_, '_, '_> {
         for (name, at) in names_in(&program.ast, &decl.body) {
             let Some(local) = self.lookup(name).filter(|_| !own(name)) else { continue };
             if let LocalKind::Resident(_) = self.locals[local as usize].kind {
-                return Err(self.refuse_on_host(name, at));
+                return Err(self.refuse_capture(name, &decl.body, at));
             }
             let val = self.local_value(local, at)?;
             captured.push((name, at, val));

@@ -79,6 +79,16 @@ pub(super) fn known(name: &str) -> &'static str {
     NAMES.iter().find(|&&known| known == name).copied().unwrap_or("")
 }
 
+/// The numbers of the library.
+pub(super) fn number(name: &str) -> Option<f64> {
+    Some(match name {
+        "PI" => std::f64::consts::PI,
+        "E" => std::f64::consts::E,
+        "INF" => f64::INFINITY,
+        _ => return None,
+    })
+}
+
 /// Functions that print or read: not for kernels.
 pub(super) fn is_io(name: &str) -> bool {
     matches!(

@@ -26,12 +26,7 @@ impl Body<'_, '_, '_> {
             return Err(self.error(code, span, message, help));
         }
         if !self.device && !name.starts_with("atomic_") {
-            for arg in args {
-                if let Some(id) = self.resident_of(arg.value) {
-                    let at = self.expr_span(arg.value);
-                    return Err(self.refuse_on_host(self.locals[id as usize].name, at));
-                }
-            }
+            self.refuse_resident_args(args)?;
         }
         match name {
             "print" | "println" | "eprint" | "eprintln" | "panic" => self.print(name, args, span),

@@ -8,15 +8,22 @@
 //! skipped in silence. Heap values are counted handles that are shared until they are changed:
 //! a variable owns a handle of its own, and a change first makes the handle the only one.
 
+mod accelerable;
 mod binary;
 mod body;
 mod call;
 mod call_fn;
 mod check_structs;
 mod clone;
+mod collection_changes;
+mod collection_methods;
+mod collections;
 mod construct;
 mod consts;
+mod context;
 mod device_calls;
+mod dispatch;
+mod equality;
 mod expr;
 mod forall;
 mod format;
@@ -30,21 +37,28 @@ mod library;
 mod library_calls;
 mod literal;
 mod locals;
+mod loops;
+mod machine;
 mod math;
 mod methods;
+mod option_methods;
 mod pack;
 mod pattern;
 mod place;
 mod reduce;
+mod residency_errors;
 mod resident;
+mod resident_args;
 mod resident_scalars;
 mod stmt;
+mod text_methods;
 mod types;
 mod vector;
 
 use crate::ast::*;
 use crate::cost::{Cost, CostClass};
 use crate::program::Program;
+use crate::residency::launches_with_params;
 use crate::ty::{Ty, TyKind, Types};
 use instances::Instances;
 use magpie_diag::{Code, Diagnostic, FileId, Span};
@@ -226,7 +240,8 @@ impl<'p> Cx<'p> {
         self.lower_instances();
         for &id in &program.fns {
             let decl = &program.ast[id];
-            if !decl.gpu && decl.generics.is_empty() && Some(id) != main_decl {
+            let is_plain = !decl.gpu && decl.generics.is_empty() && Some(id) != main_decl;
+            if is_plain && !launches_with_params(program, id) {
                 self.host_instance(id);
             }
         }

@@ -7,9 +7,8 @@ use super::pack::Origin;
 use super::{Form, Lower, Poisoned};
 use crate::ast::*;
 use crate::cost::CostClass;
-use crate::residency::host_use;
 use crate::ty::{Ty, TyKind, fixed as ty};
-use magpie_diag::{Code, Diagnostic, Fix, Span};
+use magpie_diag::{Code, Diagnostic, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::abi::RtFn;
 use magpie_types::{TypeKind, fixed};
@@ -39,97 +38,6 @@ impl Body<'_, '_, '_> {
                 _ => return self.resident_of(e),
             }
         }
-    }
-
-    // ----- what is refused -----
-
-    /// The way out of most refusals: a copy on the host.
-    fn bulk_copy(&self, name: Sym) -> String {
-        let text = self.cx.program.name(name);
-        format!("copy the whole binding to the host first: `let h = {text}`, then use `h`")
-    }
-
-    pub(super) fn cross_read(&mut self, name: Sym, span: Span) -> Poisoned {
-        let text = self.cx.program.name(name).to_string();
-        let message = format!(
-            "`{text}` is device-resident: each access to an element from host code would be a \
-             readback of its own"
-        );
-        let help = self.bulk_copy(name);
-        let fix = Fix {
-            title: format!("read `{text}` back once, above, and index the copy"),
-            span: Span::new(span.file, span.start, span.start + text.len() as u32),
-            replacement: "h".to_string(),
-        };
-        self.cx.report(Diagnostic::new(Code::MIR1603, span, message).with_help(help).with_fix(fix));
-        Poisoned
-    }
-
-    pub(super) fn refuse_on_host(&mut self, name: Sym, span: Span) -> Poisoned {
-        let text = self.cx.program.name(name).to_string();
-        let message = format!("`{text}` is device-resident and is given to host code");
-        let help = self.bulk_copy(name);
-        self.error(Code::MIR1605, span, message, help)
-    }
-
-    pub(super) fn mixed_residency(&mut self, name: Sym, span: Span) -> Poisoned {
-        let text = self.cx.program.name(name).to_string();
-        let message = format!("`{text}` is device-resident and is used in host code");
-        let help = self.bulk_copy(name);
-        self.error(Code::MIR1606, span, message, help)
-    }
-
-    /// Operands of different residency.
-    pub(super) fn check_residencies(
-        &mut self,
-        op: BinaryOp,
-        a: ExprId,
-        b: ExprId,
-        span: Span,
-    ) -> Lower<()> {
-        if self.device {
-            return Ok(());
-        }
-        let (x, y) = (self.resident_of(a), self.resident_of(b));
-        let Some(id) = x.or(y) else { return Ok(()) };
-        let name = self.locals[id as usize].name;
-        let text = self.cx.program.name(name).to_string();
-        let message = match (x, y) {
-            (Some(_), Some(_)) => {
-                format!(
-                    "both operands of `{}` are device-resident, and the host computes it",
-                    op.text()
-                )
-            }
-            _ => {
-                let other = if x.is_some() { b } else { a };
-                let other = self.source(other);
-                format!(
-                    "`{}` has one operand on the device, `{text}`, and one on the host, `{other}`",
-                    op.text()
-                )
-            }
-        };
-        let help = format!("bring both to one residency: {}", self.bulk_copy(name));
-        Err(self.error(Code::MIR1606, span, message, help))
-    }
-
-    /// The text of an expression.
-    fn source(&self, e: ExprId) -> String {
-        self.cx.places.text(self.cx.program.ast[e].span).to_string()
-    }
-
-    pub(super) fn check_moved(&mut self, id: u32, span: Span) -> Lower<()> {
-        let local = &self.locals[id as usize];
-        let Some(moved) = local.moved else { return Ok(()) };
-        let text = self.cx.program.name(local.name).to_string();
-        let message = format!("`{text}` has given its device buffer to another binding");
-        self.cx.report(
-            Diagnostic::new(Code::MIR1607, span, message)
-                .with_secondary(moved, "moved here")
-                .with_help("use the binding that has the buffer now"),
-        );
-        Err(Poisoned)
     }
 
     // ----- making -----
@@ -253,6 +161,11 @@ impl Body<'_, '_, '_> {
         }
         if t == ty::ERROR {
             return Err(Poisoned);
+        }
+        if let Some(field) = self.cx.array_field(t) {
+            let message = format!("a buffer of structs with an array, the field `{field}`");
+            let help = "use one field for each element, or an array of its own beside the structs";
+            return Err(self.unsupported(span, &message, help));
         }
         let name = self.cx.ty_name(t);
         let message = format!(
@@ -485,15 +398,6 @@ impl Body<'_, '_, '_> {
         }
     }
 
-    pub(super) fn refuse_method(&mut self, of: Sym, name: &str, span: Span) -> Poisoned {
-        let text = self.cx.program.name(of).to_string();
-        let message = format!(
-            "`{name}` of `{text}`, which is device-resident: host code may call `length`, `slice` and `reduce` only"
-        );
-        let help = self.bulk_copy(of);
-        self.error(Code::MIR1604, span, message, help)
-    }
-
     fn resident_slice(
         &mut self,
         local: &Local,
@@ -632,78 +536,6 @@ impl Body<'_, '_, '_> {
     }
 
     // ----- arguments -----
-
-    /// Device-resident arguments of a host function: it must touch them in `forall`s only.
-    pub(super) fn check_resident_args(
-        &mut self,
-        decl: FnDeclId,
-        exprs: &[ExprId],
-        residents: &[Option<u32>],
-    ) -> Lower<()> {
-        let program = self.cx.program;
-        let mut fine = Ok(());
-        for (n, resident) in residents.iter().enumerate() {
-            let param = &program.ast[decl].params[n];
-            let Some(id) = *resident else {
-                if param.residency == Some(Residency::Gpu) {
-                    let span = self.expr_span(exprs[n]);
-                    let message = "this parameter takes device-resident arguments only";
-                    fine = Err(self.error(
-                        Code::MIR1904,
-                        span,
-                        message,
-                        "bind the value with `gpu let`",
-                    ));
-                }
-                continue;
-            };
-            let span = self.expr_span(exprs[n]);
-            let name = self.locals[id as usize].name;
-            self.check_moved(id, span)?;
-            let forced = match param.residency {
-                Some(Residency::Host) => Some(param.name.span),
-                _ => host_use(program, decl, n),
-            };
-            if let Some(at) = forced {
-                let (text, function) = (
-                    program.name(name).to_string(),
-                    program.name(program.ast[decl].name.sym).to_string(),
-                );
-                let message = format!(
-                    "`{text}` is device-resident, but `{function}` uses its parameter `{}` in host code",
-                    program.name(param.name.sym)
-                );
-                let help = self.bulk_copy(name);
-                self.cx.report(
-                    Diagnostic::new(Code::MIR1605, span, message)
-                        .with_secondary(at, "used in host code here")
-                        .with_help(help),
-                );
-                fine = Err(Poisoned);
-            } else if param.out && !self.locals[id as usize].mutable {
-                let text = program.name(name).to_string();
-                let message = format!("`{text}` is a `gpu let`, but the parameter is `out`");
-                fine = Err(self.error(Code::MIR0203, span, message, "bind it with `gpu var`"));
-            } else {
-                fine = fine.and(self.check_resident_type(decl, n, id, span));
-            }
-        }
-        fine
-    }
-
-    /// The type of a resident argument: `int` and `i32`, `float` and `f32` elements are the same.
-    fn check_resident_type(&mut self, decl: FnDeclId, n: usize, id: u32, span: Span) -> Lower<()> {
-        let f = &self.cx.program.ast[decl];
-        if !f.generics.is_empty() {
-            return Ok(());
-        }
-        let wanted = self.cx.resolve(f.params[n].ty, &Vec::new())?;
-        let found = self.locals[id as usize].ty;
-        if self.cx.same_on_device(found, wanted) {
-            return Ok(());
-        }
-        Err(self.mismatch(span, found, wanted))
-    }
 }
 
 impl super::Cx<'_> {

@@ -1,0 +1,67 @@
+//! Which types devices can have.
+
+use super::Cx;
+use crate::ty::{Ty, TyKind};
+
+impl Cx<'_> {
+    /// Whether values of a type may be elements of a device buffer.
+    pub(super) fn is_element(&mut self, t: Ty) -> bool {
+        if self.open.len() > 64 {
+            return false;
+        }
+        self.open.push(t);
+        let fits = match self.tys.kind(t) {
+            TyKind::Bool
+            | TyKind::Int
+            | TyKind::Float
+            | TyKind::Prim(_)
+            | TyKind::Vector(..)
+            | TyKind::Error => true,
+            TyKind::Atomic(_) => true,
+            TyKind::Tuple(items) => {
+                let items = self.tys.items(items).to_vec();
+                items.iter().all(|&t| self.is_element(t))
+            }
+            TyKind::Struct(n, args) => {
+                self.is_declared_accelerable(n) && {
+                    let fields = self.fields(n, args);
+                    fields.iter().all(|f| self.is_element(f.1))
+                }
+            }
+            _ => false,
+        };
+        self.open.pop();
+        fits
+    }
+
+    pub(super) fn is_declared_accelerable(&self, n: u32) -> bool {
+        let decl = &self.program.structs[n as usize];
+        decl.implements.iter().any(|name| self.program.name(name.sym) == "Accelerable")
+    }
+
+    /// The array among the fields of accelerable structs that are elements of a collection.
+    pub(super) fn array_field(&mut self, t: Ty) -> Option<String> {
+        let element = self.tys.element(t)?;
+        let TyKind::Struct(n, args) = self.tys.kind(element) else { return None };
+        let fields = self.fields(n, args);
+        let found = fields.iter().find(|f| matches!(self.tys.kind(f.1), TyKind::Array(..)));
+        let (name, _) = found.filter(|_| self.is_declared_accelerable(n))?;
+        Some(self.program.name(*name).to_string())
+    }
+
+    /// Whether a type may be bound with `gpu`.
+    pub(super) fn is_accelerable(&mut self, t: Ty) -> bool {
+        match self.tys.kind(t) {
+            TyKind::Array(t, _) | TyKind::List(t) => self.is_element(t),
+            TyKind::Struct(n, args) if self.is_declared_accelerable(n) => {
+                let fields = self.fields(n, args);
+                fields.iter().all(|f| match self.tys.kind(f.1) {
+                    TyKind::Array(t, _) | TyKind::List(t) => self.is_element(t),
+                    _ => self.is_element(f.1),
+                })
+            }
+            TyKind::Atomic(_) => false,
+            _ => self.is_element(t),
+        }
+    }
+}

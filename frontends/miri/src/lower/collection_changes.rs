@@ -1,0 +1,216 @@
+//! Methods that change a collection in a variable, or in a part of one.
+
+use super::Lower;
+use super::body::{Body, Val};
+use crate::ast::*;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::{Code, Span};
+use magpie_mpir::{Op, Value};
+use magpie_types::fixed;
+
+impl Body<'_, '_, '_> {
+    /// Methods that change a variable, or a part of one.
+    pub(super) fn changing_method(
+        &mut self,
+        base: ExprId,
+        name: &str,
+        args: &[Arg],
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        // A value that is no place cannot be changed, and nobody would see it.
+        let path = self.path(base)?;
+        let kind = self.cx.tys.kind(path.ty);
+        let element = self.cx.tys.element(path.ty);
+        let is_list = matches!(kind, TyKind::List(_));
+        let mut operands: Vec<Val> = Vec::new();
+        let mut wanted: Vec<Ty> = Vec::new();
+        match (kind, name) {
+            (_, "set") if element.is_some() => {
+                wanted.extend([ty::INT, element.unwrap_or(ty::ERROR)])
+            }
+            (_, "sort" | "reverse") if element.is_some() => {}
+            (_, "push" | "remove") if is_list => wanted.extend(element),
+            (_, "pop" | "clear") if is_list => {}
+            (_, "insert") if is_list => wanted.extend([ty::INT, element.unwrap_or(ty::ERROR)]),
+            (_, "remove_at") if is_list => wanted.push(ty::INT),
+            (TyKind::Map(k, v), "set" | "insert") => wanted.extend([k, v]),
+            (TyKind::Map(k, _) | TyKind::Set(k), "remove") => wanted.push(k),
+            (TyKind::Set(k), "add") => wanted.push(k),
+            (TyKind::Map(..) | TyKind::Set(_), "clear") => {}
+            _ => return Ok(None),
+        }
+        if wanted.len() != args.len() {
+            let message =
+                format!("`{name}` gets {} arguments instead of {}", args.len(), wanted.len());
+            return Err(self.error(Code::MIR0211, span, message, "give one for each parameter"));
+        }
+        for (arg, &t) in args.iter().zip(&wanted) {
+            let val = self.expr_as(arg.value, t)?;
+            // The operand may be the variable that is changed.
+            let v = self.own(val);
+            operands.push(self.val(t, v));
+        }
+        let path_ty = path.ty;
+        let mut result: Option<Val> = None;
+        self.at(span);
+        self.edit_path(&path, &mut |body, v| {
+            let v = body.unique(v);
+            let (new, val) = body.change_collection(v, path_ty, name, &operands, span)?;
+            result = val;
+            Ok(new)
+        })?;
+        Ok(Some(match result {
+            Some(val) => val,
+            None => self.unit(),
+        }))
+    }
+
+    /// Changes a collection that nobody else has; gives it back, with the result of the method.
+    pub(super) fn change_collection(
+        &mut self,
+        v: Value,
+        t: Ty,
+        name: &str,
+        args: &[Val],
+        span: Span,
+    ) -> Lower<(Value, Option<Val>)> {
+        self.at(span);
+        let id = self.machine(t);
+        if let (TyKind::Map(..) | TyKind::Set(_), kind) = (self.cx.tys.kind(t), self.cx.tys.kind(t))
+        {
+            return Ok(match name {
+                "clear" => (self.b.value(Op::MapNew, id, &[], 0), None),
+                "remove" => {
+                    let had = self.b.value(Op::MapContainsKey, fixed::BOOL, &[v, args[0].v], 0);
+                    let (yes, join) = (self.new_block(), self.new_block());
+                    self.b.cbr(had, yes, join);
+                    self.enter(yes);
+                    self.b.effect(Op::MapDeleteVoid, &[v, args[0].v], 0);
+                    self.b.br(join);
+                    self.enter(join);
+                    (v, Some(self.val(ty::BOOL, had)))
+                }
+                _ => {
+                    let key = self.own(args[0]);
+                    let value = match kind {
+                        TyKind::Set(_) => self.b.func().const_bool(true),
+                        _ => self.own(args[1]),
+                    };
+                    self.b.effect(Op::MapSet, &[v, key, value], 0);
+                    (v, None)
+                }
+            });
+        }
+        let element = self.cx.tys.element(t).unwrap_or(ty::ERROR);
+        let val = Val { ty: t, v, owned: false };
+        Ok(match name {
+            "push" => {
+                let item = self.own(args[0]);
+                self.b.effect(Op::ArrPush, &[v, item], 0);
+                (v, None)
+            }
+            "pop" => {
+                let option = self.cx.tys.intern(TyKind::Option(element));
+                let option_id = self.machine(option);
+                let item = self.b.value(Op::ArrPop, option_id, &[v], 0);
+                (v, Some(self.val(option, item)))
+            }
+            "clear" => {
+                let zero = self.i64(0);
+                (self.b.value(Op::ArrNew, id, &[zero], 0), None)
+            }
+            "set" => {
+                let item = self.own(args[1]);
+                self.b.effect(Op::ArrSet, &[v, args[0].v, item], 0);
+                (v, None)
+            }
+            "sort" => {
+                if self.cx.tys.scalar(element, false).is_none() && element != ty::STR {
+                    let message = format!("a `{}` has no order", self.cx.ty_name(element));
+                    return Err(self.error(Code::MIR0103, span, message, "sort numbers or texts"));
+                }
+                self.b.effect(Op::ArrSort, &[v], 0);
+                (v, None)
+            }
+            "reverse" => {
+                let len = self.array_len(v);
+                let new = self.b.value(Op::ArrNew, id, &[len], 0);
+                self.count_to(len, &mut |body, i| {
+                    let one = body.i64(1);
+                    let last = body.b.same(Op::ISub, &[len, one]);
+                    let at = body.b.same(Op::ISub, &[last, i]);
+                    let item = body.element(val, at, element, span);
+                    let item = body.own(item);
+                    body.b.effect(Op::ArrPush, &[new, item], 0);
+                });
+                (new, None)
+            }
+            "insert" => {
+                // Checked like a slice that ends at the index.
+                let (zero, len) = (self.i64(0), self.array_len(v));
+                let head = self.b.value(Op::ArrSlice, id, &[v, zero, args[0].v], 0);
+                let item = self.own(args[1]);
+                self.b.effect(Op::ArrPush, &[head, item], 0);
+                self.push_range(val, head, args[0].v, len, element, span);
+                (head, None)
+            }
+            "remove_at" => {
+                let (zero, one, len) = (self.i64(0), self.i64(1), self.array_len(v));
+                let gone = self.element(val, args[0].v, element, span);
+                let gone = self.own(gone);
+                let head = self.b.value(Op::ArrSlice, id, &[v, zero, args[0].v], 0);
+                let next = self.b.same(Op::IAdd, &[args[0].v, one]);
+                self.push_range(val, head, next, len, element, span);
+                (head, Some(self.val(element, gone)))
+            }
+            _ => {
+                // `remove`: all elements but the first equal one.
+                let len = self.array_len(v);
+                let new = self.b.value(Op::ArrNew, id, &[len], 0);
+                let found = self.b.declare(fixed::BOOL);
+                let no = self.b.func().const_bool(false);
+                self.b.write(found, no);
+                let wanted = args[0];
+                self.count_to(len, &mut |body, i| {
+                    let item = body.element(val, i, element, span);
+                    let same = body.equal_values(item, wanted);
+                    let before = body.b.read(found);
+                    let yes = body.b.func().const_bool(true);
+                    let not_yet = body.b.same(Op::IXor, &[before, yes]);
+                    let drop_it = body.b.same(Op::IAnd, &[same, not_yet]);
+                    let (skip, keep, join) = (body.new_block(), body.new_block(), body.new_block());
+                    body.b.cbr(drop_it, skip, keep);
+                    body.enter(skip);
+                    body.b.write(found, yes);
+                    body.b.br(join);
+                    body.enter(keep);
+                    let item = body.own(item);
+                    body.b.effect(Op::ArrPush, &[new, item], 0);
+                    body.b.br(join);
+                    body.enter(join);
+                });
+                let was = self.b.read(found);
+                (new, Some(self.val(ty::BOOL, was)))
+            }
+        })
+    }
+
+    /// Appends elements `from .. to` of one array to another.
+    pub(super) fn push_range(
+        &mut self,
+        of: Val,
+        to: Value,
+        from: Value,
+        end: Value,
+        t: Ty,
+        span: Span,
+    ) {
+        let count = self.b.same(Op::ISub, &[end, from]);
+        self.count_to(count, &mut |body, i| {
+            let at = body.b.same(Op::IAdd, &[from, i]);
+            let item = body.element(of, at, t, span);
+            let item = body.own(item);
+            body.b.effect(Op::ArrPush, &[to, item], 0);
+        });
+    }
+}

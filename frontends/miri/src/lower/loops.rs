@@ -1,0 +1,186 @@
+//! Loops.
+
+use super::body::{Body, Loop, Val};
+use super::{Lower, Poisoned};
+use crate::ast::*;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::{Code, Span};
+use magpie_mpir::{Op, Value};
+
+impl Body<'_, '_, '_> {
+    pub(super) fn for_loop(&mut self, names: &[Ident], iter: ExprId, body: &Block) -> Lower<()> {
+        let program = self.cx.program;
+        let span = program.ast[iter].span;
+        if let ExprKind::Range { start, end, inclusive } = program.ast[iter].kind {
+            if names.len() != 1 {
+                let help = "write `for i in 0..n`";
+                return Err(self.error(
+                    Code::MIR0202,
+                    span,
+                    "a range gives one value at a time",
+                    help,
+                ));
+            }
+            let (a, b) = self.range_ends(start, end, inclusive, Code::MIR0202)?;
+            self.counted_loop(names[0], a, b, body);
+            return Ok(());
+        }
+        if let Some(id) = self.resident_of(iter) {
+            return Err(self.cross_read(self.locals[id as usize].name, span));
+        }
+        self.no_alloc(span, "or go through a collection")?;
+        let whole = self.expr(iter, None)?;
+        // The loop goes through the collection as it is now.
+        let v = self.own(whole);
+        let whole = Val { owned: false, v, ..whole };
+        match self.cx.tys.kind(whole.ty) {
+            TyKind::Range if names.len() == 1 => {
+                let (a, b) = (self.field(whole, 0, ty::INT), self.field(whole, 1, ty::INT));
+                self.counted_loop(names[0], a, b, body);
+            }
+            TyKind::Array(t, _) | TyKind::List(t) if names.len() <= 2 => {
+                self.each(whole, t, names, None, body, span);
+            }
+            TyKind::Str if names.len() <= 2 => {
+                let list = self.cx.tys.intern(TyKind::List(ty::STR));
+                let id = self.machine(list);
+                let chars = self.rt_value(magpie_types::abi::RtFn::StrChars, id, &[whole.v]);
+                let chars = Val { ty: list, v: chars, owned: false };
+                self.each(chars, ty::STR, names, None, body, span);
+            }
+            TyKind::Set(k) if names.len() == 1 => {
+                let keys = self.map_keys(whole, k);
+                self.each(keys, k, names, None, body, span);
+            }
+            TyKind::Map(k, v) if names.len() <= 2 => {
+                let keys = self.map_keys(whole, k);
+                let values = (names.len() == 2).then_some((whole, v));
+                self.each(keys, k, names, values, body, span);
+            }
+            TyKind::Error => return Err(Poisoned),
+            _ => {
+                let message = format!(
+                    "`for` with {} names cannot go through a `{}`",
+                    names.len(),
+                    self.cx.ty_name(whole.ty)
+                );
+                let help = "write `for x in list`, `for x, i in list` or `for k, v in map`";
+                return Err(self.error(Code::MIR0202, span, message, help));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn map_keys(&mut self, map: Val, key: Ty) -> Val {
+        let list = self.cx.tys.intern(TyKind::List(key));
+        let id = self.machine(list);
+        let v = self.b.value(Op::MapKeys, id, &[map.v], 0);
+        Val { ty: list, v, owned: false }
+    }
+
+    /// Whether a condition is the literal `true`, or the contrary of `false`.
+    pub(super) fn is_always(&self, cond: Cond) -> bool {
+        match cond {
+            Cond::Value { expr, negated } => match self.cx.program.ast[expr].kind {
+                ExprKind::Bool(b) => b != negated,
+                _ => false,
+            },
+            Cond::Let(..) => false,
+        }
+    }
+
+    pub(super) fn forever(&mut self, body: &Block) {
+        let (head, exit) = (self.new_block(), self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        self.loops.push(Loop { on_break: exit, on_continue: head, is_forall: false });
+        self.block(body);
+        self.loops.pop();
+        self.go_to(head);
+        self.b.seal(head);
+        self.enter(exit);
+    }
+
+    /// `for name in a..b`
+    fn counted_loop(&mut self, name: Ident, a: Val, b: Val, block: &Block) {
+        self.count(a, b, false, &mut |body, i| {
+            body.declare_value(name.sym, name.span, i.ty, i.v);
+            body.block(block);
+        });
+    }
+
+    /// Runs `inside` for the integers from `a` up to, but not including, `b`.
+    pub(super) fn count(
+        &mut self,
+        a: Val,
+        b: Val,
+        is_forall: bool,
+        inside: &mut dyn FnMut(&mut Self, Val),
+    ) {
+        let id = self.machine(a.ty);
+        let var = self.b.declare(id);
+        self.b.write(var, a.v);
+        let (head, within) = (self.new_block(), self.new_block());
+        let (next, exit) = (self.new_block(), self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        let i = self.b.read(var);
+        let more = self.b.compare(Op::IcmpSlt, i, b.v);
+        self.b.cbr(more, within, exit);
+        self.enter(within);
+        self.push_scope();
+        self.loops.push(Loop { on_break: exit, on_continue: next, is_forall });
+        let index = self.val(a.ty, i);
+        inside(self, index);
+        self.loops.pop();
+        self.pop_scope();
+        self.go_to(next);
+        self.enter(next);
+        let one = self.b.const_bits(id, 1);
+        let after = self.b.same(Op::IAdd, &[i, one]);
+        self.b.write(var, after);
+        self.b.br(head);
+        self.b.seal(head);
+        self.enter(exit);
+    }
+
+    /// Runs `each` for the `i64`s from 0 below `len`.
+    pub(super) fn count_to(&mut self, len: Value, each: &mut dyn FnMut(&mut Self, Value)) {
+        let zero = self.i64(0);
+        let (zero, len) = (self.val(ty::INT, zero), self.val(ty::INT, len));
+        self.count(zero, len, false, &mut |body, i| each(body, i.v));
+    }
+
+    /// Goes through an array; the second name is the index, or the value of a map's key.
+    fn each(
+        &mut self,
+        array: Val,
+        t: Ty,
+        names: &[Ident],
+        values: Option<(Val, Ty)>,
+        block: &Block,
+        span: Span,
+    ) {
+        let len = self.array_len(array.v);
+        self.count_to(len, &mut |body, i| {
+            let item = body.element(array, i, t, span);
+            body.bind_item(names[0], item);
+            match (names.get(1), values) {
+                (Some(&second), Some((map, v))) => {
+                    let step = super::place::Step::Key { key: item, ty: v, span };
+                    let value = body.read_step(map, step);
+                    body.bind_item(second, value);
+                }
+                (Some(&second), None) => {
+                    body.declare_value(second.sym, second.span, ty::INT, i);
+                }
+                (None, _) => {}
+            }
+            body.block(block);
+        });
+    }
+
+    pub(super) fn bind_item(&mut self, name: Ident, item: Val) {
+        self.declare_value(name.sym, name.span, item.ty, item.v);
+    }
+}
