@@ -1,4 +1,5 @@
-//! Random Miri: a loop on the host and the same body as a kernel compute the same.
+//! Random Miri: a loop on the host and the same body as a kernel compute the same, and a copy of a
+//! list is one, whatever loops do with the original.
 
 use std::fmt::Write;
 
@@ -124,4 +125,190 @@ fn host_loops_and_kernels_agree() {
             assert_eq!((ended.code, &*ended.stdout), (0, &*expected), "{}\n{text}", ended.stderr);
         }
     }
+}
+
+/// Lists that the statements below change, each of four elements or more.
+const LISTS: [&str; 4] = ["a", "b", "c", "d"];
+
+/// An index: a constant, or the variable of the loop at a depth.
+#[derive(Clone, Copy)]
+enum Index {
+    Constant(usize),
+    Loop(usize),
+}
+
+/// Something that a program does with lists, and that the test does too.
+enum Statement {
+    Copy { to: usize, from: usize },
+    Set { to: usize, at: Index, from: usize, from_at: Index, more: i64 },
+    Push { to: usize, from: usize, at: Index },
+    Remember(usize),
+    If { list: usize, at: Index, above: i64, then: Vec<Statement> },
+    Loop { rounds: usize, body: Vec<Statement> },
+    Break { list: usize, at: Index, above: i64 },
+}
+
+impl Random {
+    fn index(&mut self, depth: usize) -> Index {
+        match self.below(depth + 2).checked_sub(2) {
+            None => Index::Constant(self.below(4)),
+            Some(at) => Index::Loop(at),
+        }
+    }
+
+    fn list_statements(&mut self, depth: usize) -> Vec<Statement> {
+        (0..2 + self.below(4)).map(|_| self.list_statement(depth)).collect()
+    }
+
+    fn list_statement(&mut self, depth: usize) -> Statement {
+        let (to, from) = (self.below(LISTS.len()), self.below(LISTS.len()));
+        let (at, from_at) = (self.index(depth), self.index(depth));
+        let number = self.below(9) as i64 - 3;
+        match self.below(if depth < 3 { 12 } else { 8 }) {
+            0 => Statement::Copy { to, from },
+            1 => Statement::Remember(to),
+            2 => Statement::Push { to, from, at },
+            3 if depth > 0 => Statement::Break { list: to, at, above: number + 8 },
+            3..8 => Statement::Set { to, at, from, from_at, more: number },
+            8 => {
+                let then = self.list_statements(depth);
+                Statement::If { list: to, at, above: number, then }
+            }
+            _ => {
+                let body = self.list_statements(depth + 1);
+                Statement::Loop { rounds: self.below(5), body }
+            }
+        }
+    }
+}
+
+impl Index {
+    fn text(self) -> String {
+        match self {
+            Index::Constant(n) => n.to_string(),
+            Index::Loop(depth) => format!("i{depth}"),
+        }
+    }
+
+    fn value(self, loops: &[usize]) -> usize {
+        match self {
+            Index::Constant(n) => n,
+            Index::Loop(depth) => loops[depth],
+        }
+    }
+}
+
+/// The statements as Miri, with this indentation.
+fn print(statements: &[Statement], depth: usize, indent: usize, text: &mut String) {
+    for statement in statements {
+        text.push_str(&" ".repeat(indent));
+        let line = match statement {
+            Statement::Copy { to, from } => format!("{} = {}", LISTS[*to], LISTS[*from]),
+            Statement::Set { to, at, from, from_at, more } => {
+                let (at, from_at) = (at.text(), from_at.text());
+                format!("{}[{at}] = {}[{from_at}] + {more}", LISTS[*to], LISTS[*from])
+            }
+            Statement::Push { to, from, at } => {
+                format!("{}.push({}[{}])", LISTS[*to], LISTS[*from], at.text())
+            }
+            Statement::Remember(list) => format!("seen.push({})", LISTS[*list]),
+            Statement::If { list, at, above, .. } => {
+                format!("if {}[{}] > {above}", LISTS[*list], at.text())
+            }
+            Statement::Loop { rounds, .. } => format!("for i{depth} in 0..{rounds}"),
+            Statement::Break { list, at, above } => {
+                format!("break if {}[{}] > {above}", LISTS[*list], at.text())
+            }
+        };
+        text.push_str(&line);
+        text.push('\n');
+        match statement {
+            Statement::If { then, .. } => print(then, depth, indent + 4, text),
+            Statement::Loop { body, .. } => print(body, depth + 1, indent + 4, text),
+            _ => {}
+        }
+    }
+}
+
+/// The lists of a program and what it has remembered.
+struct Lists {
+    lists: Vec<Vec<i64>>,
+    seen: Vec<Vec<i64>>,
+}
+
+impl Lists {
+    /// Does what the statements say; whether the innermost loop is left.
+    fn execute(&mut self, statements: &[Statement], loops: &mut Vec<usize>) -> bool {
+        for statement in statements {
+            match statement {
+                Statement::Copy { to, from } => self.lists[*to] = self.lists[*from].clone(),
+                Statement::Set { to, at, from, from_at, more } => {
+                    let value = self.lists[*from][from_at.value(loops)];
+                    self.lists[*to][at.value(loops)] = value.wrapping_add(*more);
+                }
+                Statement::Push { to, from, at } => {
+                    let value = self.lists[*from][at.value(loops)];
+                    self.lists[*to].push(value);
+                }
+                Statement::Remember(list) => self.seen.push(self.lists[*list].clone()),
+                Statement::If { list, at, above, then } => {
+                    if self.lists[*list][at.value(loops)] > *above && self.execute(then, loops) {
+                        return true;
+                    }
+                }
+                Statement::Loop { rounds, body } => {
+                    for round in 0..*rounds {
+                        loops.push(round);
+                        let is_left = self.execute(body, loops);
+                        loops.pop();
+                        if is_left {
+                            break;
+                        }
+                    }
+                }
+                Statement::Break { list, at, above } => {
+                    if self.lists[*list][at.value(loops)] > *above {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+#[test]
+fn copies_of_lists_stay_what_they_are() {
+    let place = Place::new();
+    let mut random = Random(1);
+    let (mut text, mut calls, mut expected) = (String::new(), String::new(), String::new());
+    for n in 0..60 {
+        let statements: Vec<Statement> = (0..2).flat_map(|_| random.list_statements(0)).collect();
+        write!(text, "fn program{n}()\n    var seen = List<List<int>>()\n").unwrap();
+        for (k, list) in LISTS.iter().enumerate() {
+            writeln!(text, "    var {list} = List([{k}, {}, 5, -{k}])", k + 1).unwrap();
+        }
+        print(&statements, 0, 4, &mut text);
+        text += "    for list in [a, b, c, d]\n        seen.push(list)\n";
+        text +=
+            "    for list in seen\n        for v in list: print(f\" {v}\")\n        print(\";\")\n";
+        text += "    println(\"\")\n\n";
+        writeln!(calls, "    program{n}()").unwrap();
+        let lists = (0..LISTS.len() as i64).map(|k| vec![k, k + 1, 5, -k]).collect();
+        let mut model = Lists { lists, seen: Vec::new() };
+        model.execute(&statements, &mut Vec::new());
+        for list in model.seen.iter().chain(&model.lists) {
+            list.iter().for_each(|v| write!(expected, " {v}").unwrap());
+            expected.push(';');
+        }
+        expected.push('\n');
+    }
+    text += &format!("fn main()\n{calls}");
+    place.write("lists.mi", &text);
+    let ended = place.run(&["run", "lists.mi"]);
+    assert_eq!(ended.code, 0, "{}\n{text}", ended.stderr);
+    for (n, (found, expected)) in ended.stdout.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, expected, "program{n}\n{text}");
+    }
+    assert_eq!(ended.stdout.len(), expected.len());
 }
