@@ -91,7 +91,8 @@ impl Body<'_, '_, '_> {
                 self.construct_generic(n, args, want, span)
             }
             Item::Alias(t) => {
-                let t = self.resolve(t)?;
+                let subst = self.subst.clone();
+                let t = self.cx.resolve_alias(t, span, &subst)?;
                 self.construct(t, args, span)
             }
             Item::Enum(_) | Item::Trait(_) | Item::Const(_) => {

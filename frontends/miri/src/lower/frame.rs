@@ -33,20 +33,23 @@ impl Body<'_, '_, '_> {
                 self.check_pass(forall)?;
                 self.forall_in(forall, span, true)
             }
-            StmtKind::For { iter, body, .. } => {
+            StmtKind::For { names, iter, body } => {
                 let ExprKind::Range { start, end, inclusive } = program.ast[*iter].kind else {
                     return Err(self.frame_body(span));
                 };
-                let subst = self.subst.clone();
-                let ends = (self.cx.const_int(start, &subst), self.cx.const_int(end, &subst));
-                let (Some(a), Some(b)) = ends else { return Err(self.frame_body(span)) };
-                let count = (b - a + i128::from(inclusive)).clamp(0, 1 << 20);
-                for _ in 0..count {
-                    for &stmt in &body.stmts {
-                        self.frame_stmt(stmt)?;
-                    }
+                let ends = (self.known_int(start), self.known_int(end));
+                if ends.0.is_none() || ends.1.is_none() || names.len() != 1 {
+                    return Err(self.frame_body(span));
                 }
-                Ok(())
+                let (a, b) = self.range_ends(start, end, inclusive, Code::MIR0202)?;
+                let mut fine = Ok(());
+                self.count(a, b, false, &mut |inner, i| {
+                    inner.declare_value(names[0].sym, names[0].span, i.ty, i.v);
+                    for &stmt in &body.stmts {
+                        fine = fine.and(inner.frame_stmt(stmt));
+                    }
+                });
+                fine
             }
             StmtKind::Error => Err(Poisoned),
             _ => Err(self.frame_body(span)),

@@ -107,6 +107,23 @@ impl Cx<'_> {
         self.tys.list(&items)
     }
 
+    /// Whether more types stand in each other than `most`.
+    pub(super) fn is_deep(&self, t: Ty, most: u32) -> bool {
+        let Some(most) = most.checked_sub(1) else { return true };
+        let any = |list| self.tys.items(list).iter().any(|&t| self.is_deep(t, most));
+        match self.tys.kind(t) {
+            TyKind::Array(t, _) | TyKind::List(t) | TyKind::Set(t) | TyKind::Option(t) => {
+                self.is_deep(t, most)
+            }
+            TyKind::Map(a, b) | TyKind::Result(a, b) => {
+                self.is_deep(a, most) || self.is_deep(b, most)
+            }
+            TyKind::Tuple(list) | TyKind::Struct(_, list) | TyKind::Enum(_, list) => any(list),
+            TyKind::Fn(list, r) => any(list) || self.is_deep(r, most),
+            _ => false,
+        }
+    }
+
     /// Whether type parameters are left in a type.
     pub(super) fn has_param(&self, t: Ty) -> bool {
         let any = |list| self.tys.items(list).iter().any(|&t| self.has_param(t));

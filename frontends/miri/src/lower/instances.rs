@@ -52,6 +52,9 @@ const LAUNCHES: i32 = 1;
 /// Copies of generic functions at most.
 const MAX_INSTANCES: usize = 4096;
 
+/// Types in types, in the arguments of a generic function.
+const MAX_TYPE_DEPTH: u32 = 24;
+
 impl Cx<'_> {
     /// The host copy of a function without type parameters.
     pub(super) fn host_instance(&mut self, decl: FnDeclId) -> Instance {
@@ -85,14 +88,13 @@ impl Cx<'_> {
             None => ty::UNIT,
         };
         let count = self.instances.list.len();
-        if count >= MAX_INSTANCES {
-            if count == MAX_INSTANCES {
-                let message = format!("more than {MAX_INSTANCES} copies of generic functions");
-                let help = "the type arguments of a recursive function must not grow";
-                self.error(Code::MIR0103, decl.head, message, help);
-            }
-            poisoned = true;
+        let grows = key.args.iter().any(|&t| self.is_deep(t, MAX_TYPE_DEPTH));
+        if grows || count == MAX_INSTANCES {
+            let message = "too many copies of a generic function";
+            let help = "the type arguments of a recursive function must not grow";
+            self.error(Code::MIR0103, decl.head, message, help);
         }
+        poisoned |= grows || count >= MAX_INSTANCES;
         let mut name = format!("miri.@{}", program.prefix(decl.name.span));
         if let Some(owner) = program.owner(key.decl) {
             name.push_str(&format!("{}.", program.name(owner)));

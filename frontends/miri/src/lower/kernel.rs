@@ -20,6 +20,9 @@ pub(super) struct Kernel {
     pub(super) frame: bool,
 }
 
+/// Bytes of an array of a workgroup or an invocation at most.
+const MAX_MEMORY: u64 = 1 << 20;
+
 /// What an element access in a kernel goes to.
 #[derive(Clone, Copy)]
 struct Target {
@@ -47,10 +50,22 @@ impl Body<'_, '_, '_> {
             return Err(self.error(Code::MIR1907, span, message, "use numbers or vectors"));
         }
         let e = self.cx.element_machine(element);
+        self.check_memory(e, n, span)?;
         let id = self.cx.intern(TypeKind::SharedArray(e, n as u32));
         let memory = self.b.value(Op::GpuShared, id, &[], 0);
         self.declare_memory(name, t, memory, element, true);
         Ok(())
+    }
+
+    /// Arrays in kernels that no device has room for.
+    fn check_memory(&mut self, element: magpie_types::TypeId, n: u64, span: Span) -> Lower<()> {
+        let bytes = n.saturating_mul(u64::from(self.cx.module.types.stride(element)));
+        if bytes <= MAX_MEMORY {
+            return Ok(());
+        }
+        let message = format!("an array of {bytes} bytes in a kernel");
+        let help = "use a device-resident buffer for so much";
+        Err(self.error(Code::MIR0207, span, message, help))
     }
 
     fn declare_memory(&mut self, name: Ident, t: Ty, memory: Value, element: Ty, mutable: bool) {
@@ -127,6 +142,7 @@ impl Body<'_, '_, '_> {
             ));
         }
         let e = self.cx.element_machine(element);
+        self.check_memory(e, n, span)?;
         let id = self.cx.intern(TypeKind::LocalArray(e, n as u32));
         let memory = self.b.value(Op::GpuLocal, id, &[], 0);
         for (i, &item) in items.iter().enumerate() {

@@ -151,6 +151,8 @@ pub(crate) struct Cx<'p> {
     kernels: Vec<FnId>,
     unlaunched: Vec<FnId>,
     machine: FxHashMap<(Ty, Form), TypeId>,
+    /// Other names of types that are being resolved.
+    open_aliases: Vec<TypeExprId>,
     /// Structs whose machine types are being made.
     open: Vec<Ty>,
     helpers: FxHashMap<(Helper, Ty), FnId>,
@@ -202,6 +204,7 @@ pub(crate) fn lower(
         kernels: Vec::new(),
         unlaunched: Vec::new(),
         machine: FxHashMap::default(),
+        open_aliases: Vec::new(),
         open: Vec::new(),
         helpers: FxHashMap::default(),
         cells: FxHashMap::default(),

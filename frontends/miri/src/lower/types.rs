@@ -223,7 +223,7 @@ impl Cx<'_> {
         let generics = match item {
             Item::Struct(n) => &program.structs[n as usize].generics,
             Item::Enum(n) => &program.enums[n as usize].generics,
-            Item::Alias(t) => return self.resolve(t, subst),
+            Item::Alias(t) => return self.resolve_alias(t, span, subst),
             Item::Fn(_) | Item::Trait(_) | Item::Const(_) => {
                 let message = format!("`{text}` is no type");
                 return Err(self.error(Code::MIR0202, span, message, "name a struct or an enum"));
@@ -241,6 +241,18 @@ impl Cx<'_> {
             Item::Enum(n) => TyKind::Enum(n, list),
             Item::Fn(_) | Item::Trait(_) | Item::Const(_) | Item::Alias(_) => TyKind::Error,
         }))
+    }
+
+    /// What another name of a type stands for.
+    pub(super) fn resolve_alias(&mut self, t: TypeExprId, span: Span, subst: &Subst) -> Lower<Ty> {
+        if self.open_aliases.contains(&t) {
+            let message = "this name of a type stands for itself";
+            return Err(self.error(Code::MIR0202, span, message, "name another type"));
+        }
+        self.open_aliases.push(t);
+        let resolved = self.resolve(t, subst);
+        self.open_aliases.pop();
+        resolved
     }
 
     fn type_arg(&mut self, arg: TypeArg, subst: &Subst) -> Lower<Ty> {
