@@ -3,7 +3,9 @@
 use crate::BackendEmitter;
 use crate::legalize::{LegalOps, keeps_vectors, legalize};
 use magpie_diag::{Code, Diagnostic};
-use magpie_mpir::passes::{IndexWidth, PassContext, Pipeline, Unchecked, lower_vectors};
+use magpie_mpir::passes::{
+    IndexWidth, PassContext, Pipeline, Unchecked, callees_of, lower_vectors,
+};
 use magpie_mpir::{FnId, Module, MpirFn};
 use magpie_types::TypeCtx;
 use magpie_types::kernel::{BlobCode, DeviceFeatures, GpuBackend, KernelBlob, KernelLayout};
@@ -45,7 +47,14 @@ pub trait BodyCompiler: Sync {
     /// # Errors
     /// What the target cannot run.
     fn emit(&self, module: &Module, kernel: FnId) -> Result<KernelBlob, Vec<Diagnostic>> {
-        self.emit_bodies(module.func(kernel), None, &module.types)
+        let f = module.func(kernel);
+        let callees = callees_of(module, kernel);
+        if callees.is_empty() {
+            return self.emit_bodies(f, None, &module.types);
+        }
+        let mut f = f.clone();
+        f.callees = callees;
+        self.emit_bodies(&f, None, &module.types)
     }
 
     /// Whether a body takes so long that two are compiled at the same time.
@@ -134,7 +143,7 @@ impl<T: BodyCompiler> BackendEmitter for T {
 }
 
 /// A copy of a kernel in the form that a target's emitter takes, with its types in a module that
-/// has no functions.
+/// has the heads of the functions that it carries.
 pub fn lower_for_target(
     kernel: &MpirFn,
     types: &TypeCtx,
@@ -143,13 +152,34 @@ pub fn lower_for_target(
 ) -> (MpirFn, Module) {
     let mut scratch = Module::new();
     scratch.types = types.clone();
-    let mut f = kernel.clone();
-    if !keeps_vectors(&f, types, legal) {
-        lower_vectors(&mut f, types, &mut PassContext::default());
+    for (id, callee) in &kernel.callees {
+        while scratch.fns.len() <= id.index() {
+            scratch.fns.push(callee.head());
+        }
+        scratch.fns[id.index()] = callee.head();
+    }
+    (lower(kernel, &mut scratch, legal, width), scratch)
+}
+
+/// The functions that a kernel carries, lowered as it was; `scratch` is the module that came with it.
+pub fn lower_callees(
+    kernel: &MpirFn,
+    scratch: &mut Module,
+    legal: &LegalOps,
+    width: IndexWidth,
+) -> Vec<(FnId, MpirFn)> {
+    let callees = kernel.callees.iter();
+    callees.map(|(id, callee)| (*id, lower(callee, scratch, legal, width))).collect()
+}
+
+fn lower(f: &MpirFn, scratch: &mut Module, legal: &LegalOps, width: IndexWidth) -> MpirFn {
+    let mut f = f.clone();
+    if !keeps_vectors(&f, &scratch.types, legal) {
+        lower_vectors(&mut f, &scratch.types, &mut PassContext::default());
     }
     legalize(&mut f, &mut scratch.types, legal);
-    Pipeline::new().lower_bounds_checks(&scratch, &mut f, width);
-    (f, scratch)
+    Pipeline::new().lower_bounds_checks(scratch, &mut f, width);
+    f
 }
 
 /// Refuses a kernel that needs more than the device offers.

@@ -184,7 +184,7 @@ fn buffer_uses(f: &MpirFn) -> (Vec<bool>, Vec<bool>) {
             for &v in f.args(i).iter().take(named) {
                 if let Some(n) = param(v) {
                     writes[n] |= is_write;
-                    needs_length[n] |= is_checked || op == Op::GpuBufferLen;
+                    needs_length[n] |= is_checked || matches!(op, Op::GpuBufferLen | Op::Call);
                 }
             }
         }

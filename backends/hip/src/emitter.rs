@@ -39,7 +39,7 @@ impl HipEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<String, Vec<Diagnostic>> {
-        check_kernel(kernel, layout, self.target)?;
+        check_kernel(kernel, types, layout, self.target)?;
         let (version, first) = (self.llvm.version(), self.target.first_llvm());
         if version.major < first {
             let (name, path) = (self.target.processor(), self.llvm.path().display());
@@ -73,10 +73,11 @@ impl HipEmitter<'_> {
 /// What the target cannot run.
 pub fn check_kernel(
     kernel: &MpirFn,
+    types: &TypeCtx,
     layout: &KernelLayout,
     target: &HipTarget,
 ) -> Result<(), Vec<Diagnostic>> {
-    let mut found = refusals(kernel, GpuBackend::Hip, Code::MPG_HIP_1101);
+    let mut found = refusals(kernel, types, GpuBackend::Hip, Code::MPG_HIP_1101);
     let (bytes, limit) = (layout.shared_bytes, TargetLimits::of(GpuBackend::Hip).shared_bytes);
     if bytes > limit {
         let name = &kernel.name;

@@ -13,9 +13,12 @@ use magpie_mpir::{FnId, parse_with_own_places};
 use object::{Object, ObjectSection};
 use support::{PROCESSORS, Toolchain, subject};
 
-/// The files of the SPIR-V back end, which say what any target must do.
+/// The files of the SPIR-V back end, which say what any target must do, and those of PTX, which
+/// has a stack too.
 fn files() -> Vec<KernelFile> {
-    read_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../spirv/tests/kernels"))
+    let mut files = read_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../spirv/tests/kernels"));
+    files.extend(read_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx/tests/kernels")));
+    files
 }
 
 #[test]

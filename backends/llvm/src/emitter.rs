@@ -1,4 +1,4 @@
-//! The state of writing one kernel: names of values and blocks, and the pieces of the module.
+//! The state of writing one function: names of values and blocks, and the pieces of the module.
 
 use crate::flavor::Flavor;
 use crate::intrinsics::Intrinsics;
@@ -7,9 +7,9 @@ use crate::memory::Memory;
 use crate::types::{Shape, constant};
 use magpie_diag::{Code, Diagnostic, SourceMap, Span};
 use magpie_mpir::analysis::{Cfg, Uniformity};
-use magpie_mpir::{Block, Const, Inst, MpirFn, Terminator, Value, ValueDef};
+use magpie_mpir::{Block, Const, FnId, Inst, MpirFn, Terminator, Value, ValueDef};
 use magpie_types::kernel::{GpuBackend, KernelLayout};
-use magpie_types::{PrimType, TypeCtx, TypeId};
+use magpie_types::{PrimType, TypeCtx, TypeId, fixed};
 use std::fmt::{self, Write};
 
 /// The result of an emission step.
@@ -44,17 +44,49 @@ macro_rules! line {
 }
 pub(crate) use line;
 
-/// A kernel on its way to LLVM IR.
+/// A function with how it gets its parameters.
+pub(crate) struct Function<'a> {
+    pub(crate) id: FnId,
+    pub(crate) f: &'a MpirFn,
+    pub(crate) layout: KernelLayout,
+}
+
+/// The pieces of a module, from all its functions.
+#[derive(Default)]
+pub(crate) struct ModuleText {
+    intrinsics: Intrinsics,
+    /// Definitions in front of the functions.
+    globals: String,
+    functions: String,
+    /// Places in the source.
+    line_metadata: String,
+}
+
+impl ModuleText {
+    /// The whole module; `tail` is attributes and metadata.
+    pub(crate) fn finish(self, name: &str, flavor: Flavor, tail: &str) -> String {
+        let ModuleText { intrinsics, globals, functions, line_metadata } = self;
+        format!(
+            "source_filename = \"{name}\"\ntarget triple = \"{}\"\n\n{globals}{functions}{}\n{tail}{line_metadata}",
+            flavor.triple(),
+            intrinsics.text(),
+        )
+    }
+}
+
+/// A function on its way to LLVM IR.
 pub(crate) struct Emitter<'a> {
     pub(crate) types: &'a TypeCtx,
     pub(crate) f: &'a MpirFn,
     pub(crate) layout: &'a KernelLayout,
+    /// The functions that calls name.
+    pub(crate) functions: &'a [Function<'a>],
     pub(crate) flavor: Flavor,
     pub(crate) uniformity: Uniformity,
     pub(crate) intrinsics: Intrinsics,
     pub(crate) memory: Memory,
     pub(crate) lines: Lines<'a>,
-    /// Definitions in front of the function.
+    /// Definitions in front of the functions.
     pub(crate) globals: String,
     /// What runs once at the start.
     pub(crate) prologue: String,
@@ -72,6 +104,7 @@ impl<'a> Emitter<'a> {
         types: &'a TypeCtx,
         f: &'a MpirFn,
         layout: &'a KernelLayout,
+        functions: &'a [Function<'a>],
         flavor: Flavor,
         sources: Option<&'a SourceMap>,
     ) -> Emitter<'a> {
@@ -79,6 +112,7 @@ impl<'a> Emitter<'a> {
             types,
             f,
             layout,
+            functions,
             flavor,
             uniformity: Uniformity::new(f, types, &Cfg::new(f)),
             intrinsics: Intrinsics::default(),
@@ -94,28 +128,28 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The module with the kernel.
-    pub(crate) fn module(mut self) -> Emit<String> {
-        let head = self.head()?;
+    /// Adds the function to a module.
+    pub(crate) fn write(mut self, module: &mut ModuleText) -> Emit {
+        self.intrinsics = std::mem::take(&mut module.intrinsics);
+        self.globals = std::mem::take(&mut module.globals);
+        let head = match self.f.is_kernel() {
+            true => self.kernel_head()?,
+            false => self.function_head()?,
+        };
         for b in self.f.block_ids() {
             self.block(b)?;
         }
-        let (attributes, metadata) = self.tail();
-        let mut out = String::with_capacity(self.body.len() + 2048);
         let _ = write!(
-            out,
-            "source_filename = \"{}\"\ntarget triple = \"{}\"\n\n{}{head} #0{} {{\nstart:\n{}  \
-             br label %b0\n{}}}\n\n{}\n{attributes}{metadata}{}",
-            self.layout.entry,
-            self.flavor.triple(),
-            self.globals,
+            module.functions,
+            "{head} #0{} {{\nstart:\n{}  br label %b0\n{}}}\n\n",
             self.subprogram(),
             self.prologue,
             self.body,
-            self.intrinsics.text(),
-            self.line_metadata(),
         );
-        Ok(out)
+        module.line_metadata.push_str(&self.line_metadata());
+        module.intrinsics = self.intrinsics;
+        module.globals = self.globals;
+        Ok(())
     }
 
     // ----- blocks -----
@@ -190,6 +224,10 @@ impl<'a> Emitter<'a> {
         let f = self.f;
         self.note_line(f.block(b).term_span);
         match &f.block(b).term {
+            &Terminator::Ret(Some(v)) if f.ret_ty != fixed::UNIT => {
+                let (shape, v) = (self.shape_of(v)?, self.value(v)?);
+                line!(self, "ret {shape} {v}");
+            }
             Terminator::Ret(_) => line!(self, "ret void"),
             Terminator::Unreachable => line!(self, "unreachable"),
             Terminator::Br(to) => line!(self, "br label %b{}", to.0),

@@ -7,7 +7,8 @@
 //! # The module
 //!
 //! - Opaque pointers; for LLVM 16 and newer. No data layout: LLVM puts in that of its target.
-//! - One function with the calling convention of kernels and the name of the layout. Parameters in
+//! - One function with the calling convention of kernels and the name of the layout, after the
+//!   recursive functions that it calls, which are internal. Parameters in
 //!   the order of the kernel: a buffer is a pointer into address space 1, a scalar is by value (a
 //!   bool is a byte), a value struct or vector is an array of its bytes. The lengths of buffers
 //!   follow, as `i64`.
@@ -53,9 +54,11 @@ mod types;
 
 pub use flavor::{Flavor, MIN_LLVM};
 
-use emitter::Emitter;
+use emitter::{Emitter, Function, ModuleText};
+use interface::tail;
 use magpie_diag::{Diagnostic, SourceMap};
-use magpie_gpu::compile::lower_for_target;
+use magpie_gpu::compile::{lower_callees, lower_for_target};
+use magpie_gpu::layout::{LayoutRules, compute_layout};
 use magpie_mpir::MpirFn;
 use magpie_mpir::passes::{IndexWidth, PassContext, lower_vectors};
 use magpie_types::TypeCtx;
@@ -75,8 +78,28 @@ pub fn write_kernel(
     sources: Option<&SourceMap>,
 ) -> Result<String, Vec<Diagnostic>> {
     let legal = flavor.legal_ops(llvm);
-    let (mut f, scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits64);
+    let (mut f, mut scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits64);
+    let mut callees = lower_callees(kernel, &mut scratch, &legal, IndexWidth::Bits64);
     // What is exact on vectors is so on their components.
-    lower_vectors(&mut f, &scratch.types, &mut PassContext::default());
-    Emitter::new(&scratch.types, &f, layout, flavor, sources).module().map_err(|d| vec![*d])
+    let lower = |f| lower_vectors(f, &scratch.types, &mut PassContext::default());
+    lower(&mut f);
+    callees.iter_mut().for_each(|(_, callee)| _ = lower(callee));
+    let layouts = kernel.callees.iter().map(|(id, callee)| {
+        // Entries have no dot in their name.
+        let entry = format!("device.{}", id.0);
+        KernelLayout { entry, ..compute_layout(callee, types, &LayoutRules::ARGUMENTS) }
+    });
+    let functions: Vec<Function> = callees
+        .iter()
+        .zip(layouts)
+        .map(|((id, f), layout)| Function { id: *id, f, layout })
+        .collect();
+    let mut module = ModuleText::default();
+    let mut write = |f, layout, sources| {
+        let emitter = Emitter::new(&scratch.types, f, layout, &functions, flavor, sources);
+        emitter.write(&mut module).map_err(|d| vec![*d])
+    };
+    functions.iter().try_for_each(|function| write(function.f, &function.layout, None))?;
+    write(&f, layout, sources)?;
+    Ok(module.finish(&layout.entry, flavor, &tail(layout, flavor)))
 }

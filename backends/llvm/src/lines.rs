@@ -1,4 +1,5 @@
-//! Source locations as debug metadata: one subprogram, and a location for each place in the source.
+//! Source locations as debug metadata: one subprogram, the kernel, and a location for each place in
+//! the source.
 //!
 //! For NVIDIA GPUs they become `.loc` lines and nothing else, for AMD GPUs the line table of the code
 //! object.

@@ -5,7 +5,7 @@ use crate::emitter::{Emit, Emitter, Operand, line};
 use crate::flavor::{Flavor, Space};
 use crate::types::Shape;
 use magpie_mpir::{Flags, Inst, Value, ValueDef};
-use magpie_types::kernel::{CUDA_STATIC_SHARED, ParamLayout};
+use magpie_types::kernel::CUDA_STATIC_SHARED;
 use magpie_types::{TypeId, TypeKind};
 use std::fmt::Write;
 
@@ -183,14 +183,7 @@ impl Emitter<'_> {
         {
             return self.define(i, format_args!("bitcast {shape} {len} to {shape}"));
         }
-        let buffer = match self.f.def(v) {
-            ValueDef::Param(n) => self.layout.params.get(n as usize),
-            ValueDef::Inst(_) | ValueDef::Const(_) => None,
-        };
-        let Some(ParamLayout::Buffer(buffer)) = buffer else {
-            return Err(self.broken_at(i, "operand 0 is no buffer"));
-        };
-        let length = self.hidden_length(buffer.index)?;
+        let length = self.buffer_length(i, v)?;
         if shape.prim.bit_width() == 64 {
             return self.define(i, format_args!("bitcast i64 {length} to i64"));
         }

@@ -9,7 +9,7 @@ use magpie_types::{PrimType, TypeCtx, TypeId};
 
 /// A refusal for each parameter and instruction that has no form in MSL.
 pub(crate) fn refusals(f: &MpirFn, types: &TypeCtx) -> Vec<Diagnostic> {
-    let mut out = available::refusals(f, GpuBackend::Msl, Code::MPG_MSL_1101);
+    let mut out = available::refusals(f, types, GpuBackend::Msl, Code::MPG_MSL_1101);
     out.extend(doubles(f, types));
     out.extend(wide_atomics(f, types));
     out

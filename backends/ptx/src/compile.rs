@@ -1,14 +1,14 @@
 //! From a kernel of the pipeline to a blob: legalisation, bounds checks, emission.
 
-use crate::emitter::Emitter;
+use crate::emitter::{Emitter, Function, ModuleText};
 use crate::llvm::emit_ptx_llvm;
 use crate::target::{Codegen, PtxTarget};
 use magpie_codegen_llvm::tool::{Llvm, Target, ToolError};
 use magpie_diag::{Code, Diagnostic, SourceMap};
 use magpie_gpu::available::refusals;
-use magpie_gpu::compile::{BodyCompiler, CompiledBody, lower_for_target};
+use magpie_gpu::compile::{BodyCompiler, CompiledBody, lower_callees, lower_for_target};
 use magpie_gpu::layout::compute_layout;
-use magpie_gpu::structurize::edge_copies;
+use magpie_gpu::structurize::{PhiCopies, edge_copies};
 use magpie_mpir::MpirFn;
 use magpie_mpir::passes::{IndexWidth, PassContext, dce, lower_vectors};
 use magpie_types::TypeCtx;
@@ -35,15 +35,47 @@ impl PtxEmitter<'_> {
         layout: &KernelLayout,
     ) -> Result<String, Vec<Diagnostic>> {
         let legal = self.target.legal_ops();
-        let (mut f, scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits64);
+        let (mut f, mut scratch) = lower_for_target(kernel, types, &legal, IndexWidth::Bits64);
+        let mut callees = lower_callees(kernel, &mut scratch, &legal, IndexWidth::Bits64);
         let mut ctx = PassContext::default();
-        // What is exact on vectors is so on their components.
-        lower_vectors(&mut f, &scratch.types, &mut ctx);
-        // Where nobody looks at the old value, an atomic operation need not bring it.
-        dce(&mut f, &mut ctx);
-        let copies = edge_copies(&mut f);
-        let emitter = Emitter::new(&scratch.types, &f, &copies, layout, &self.target, self.sources);
-        emitter.module().map_err(|d| vec![*d])
+        let mut finish = |f: &mut MpirFn| {
+            // What is exact on vectors is so on their components.
+            lower_vectors(f, &scratch.types, &mut ctx);
+            // Where nobody looks at the old value, an atomic operation need not bring it.
+            dce(f, &mut ctx);
+            edge_copies(f)
+        };
+        let kernel_copies = finish(&mut f);
+        let copies: Vec<PhiCopies> = callees.iter_mut().map(|(_, f)| finish(f)).collect();
+        let rules = self.target.layout_rules();
+        let layouts = kernel.callees.iter().map(|(id, callee)| {
+            // Entries have no `$` in their name.
+            let entry = format!("device${}", id.0);
+            KernelLayout { entry, ..compute_layout(callee, types, &rules) }
+        });
+        let functions: Vec<Function> = callees
+            .iter()
+            .zip(layouts)
+            .map(|((id, f), layout)| Function { id: *id, f, layout })
+            .collect();
+        let mut module = ModuleText::new(self.sources);
+        let mut write = |f, copies, layout| {
+            let emitter = Emitter::new(
+                &scratch.types,
+                f,
+                copies,
+                layout,
+                &functions,
+                &self.target,
+                &mut module,
+            );
+            emitter.write().map_err(|d| vec![*d])
+        };
+        for (function, copies) in functions.iter().zip(&copies) {
+            write(function.f, copies, &function.layout)?;
+        }
+        write(&f, &kernel_copies, layout)?;
+        Ok(module.finish(&self.target))
     }
 
     fn check_shared(&self, kernel: &MpirFn, layout: &KernelLayout) -> Result<(), Vec<Diagnostic>> {
@@ -84,7 +116,7 @@ impl BodyCompiler for PtxEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
-        let refusals = refusals(kernel, GpuBackend::Ptx, Code::MPG_PTX_1101);
+        let refusals = refusals(kernel, types, GpuBackend::Ptx, Code::MPG_PTX_1101);
         if !refusals.is_empty() {
             return Err(refusals);
         }

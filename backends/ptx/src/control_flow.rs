@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Cases of a switch that are compared one after the other; more are halved first.
 const LINEAR_CASES: usize = 4;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// Emits every block that can be reached.
     pub(crate) fn emit_blocks(&mut self) -> Emit {
         let order = self.cfg.rpo().to_vec();
@@ -70,7 +70,7 @@ impl Emitter<'_> {
     fn emit_terminator(&mut self, block: Block, next: Option<Block>) -> Emit {
         let uniform = !self.uniformity.is_divergent_branch(block);
         match &self.f.block(block).term {
-            Terminator::Ret(_) => ptx!(self, "ret"),
+            &Terminator::Ret(v) => self.emit_return(v)?,
             Terminator::Unreachable => ptx!(self, "trap"),
             &Terminator::Br(target) => self.go(target, next),
             &Terminator::Cbr { cond, then, else_ } => {

@@ -1,4 +1,4 @@
-//! The state of emitting one kernel: which register or constant stands for which MPIR value, and
+//! The state of emitting one function: which register or constant stands for which MPIR value, and
 //! the text under construction.
 
 use crate::lines::Lines;
@@ -9,7 +9,7 @@ use crate::target::PtxTarget;
 use magpie_diag::{Code, Diagnostic, SourceMap, Span};
 use magpie_gpu::structurize::PhiCopies;
 use magpie_mpir::analysis::{Cfg, Uniformity};
-use magpie_mpir::{Block, Const, Inst, MpirFn, Op, Value, ValueDef};
+use magpie_mpir::{Block, Const, FnId, Inst, MpirFn, Op, Value, ValueDef};
 use magpie_types::kernel::KernelLayout;
 use magpie_types::{PrimType, TypeCtx};
 use std::fmt::{self, Write};
@@ -29,11 +29,47 @@ enum Slot {
     Object(u32),
 }
 
-/// A kernel on its way to PTX.
-pub(crate) struct Emitter<'a> {
+/// A function with how it gets its parameters.
+pub(crate) struct Function<'a> {
+    pub(crate) id: FnId,
+    pub(crate) f: &'a MpirFn,
+    pub(crate) layout: KernelLayout,
+}
+
+/// The pieces of a module, from all its functions.
+pub(crate) struct ModuleText<'a> {
+    pub(crate) lines: Lines<'a>,
+    /// Heads of functions, and the dynamic shared array.
+    declarations: String,
+    functions: String,
+}
+
+impl<'a> ModuleText<'a> {
+    /// An empty module; `sources` are for source locations.
+    pub(crate) fn new(sources: Option<&'a SourceMap>) -> ModuleText<'a> {
+        let (declarations, functions) = (String::new(), String::new());
+        ModuleText { lines: Lines::new(sources), declarations, functions }
+    }
+
+    /// The whole text.
+    pub(crate) fn finish(self, target: &PtxTarget) -> String {
+        let (sm, version) = target.architecture();
+        let mut out = String::with_capacity(self.functions.len() + 1024);
+        let _ = write!(out, ".version {version}\n.target sm_{sm}\n.address_size 64\n\n");
+        self.lines.declare_files(&mut out);
+        out.push_str(&self.declarations);
+        out.push_str(&self.functions);
+        out
+    }
+}
+
+/// A function on its way to PTX.
+pub(crate) struct Emitter<'a, 'm> {
     pub(crate) types: &'a TypeCtx,
     pub(crate) f: &'a MpirFn,
     pub(crate) layout: &'a KernelLayout,
+    /// The functions that calls name.
+    pub(crate) functions: &'a [Function<'a>],
     pub(crate) target: &'a PtxTarget,
     pub(crate) cfg: Cfg,
     pub(crate) uniformity: Uniformity,
@@ -43,7 +79,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) body: String,
     pub(crate) memory: Memory,
     pub(crate) params: Params,
-    pub(crate) lines: Lines<'a>,
+    pub(crate) module: &'m mut ModuleText<'a>,
     /// The lanes that take part in subgroup operations of the block under construction.
     pub(crate) members: Option<Reg>,
     /// The block under construction.
@@ -66,15 +102,16 @@ macro_rules! ptx {
 }
 pub(crate) use ptx;
 
-impl<'a> Emitter<'a> {
+impl<'a, 'm> Emitter<'a, 'm> {
     pub(crate) fn new(
         types: &'a TypeCtx,
         f: &'a MpirFn,
         copies: &'a PhiCopies,
         layout: &'a KernelLayout,
+        functions: &'a [Function<'a>],
         target: &'a PtxTarget,
-        sources: Option<&'a SourceMap>,
-    ) -> Emitter<'a> {
+        module: &'m mut ModuleText<'a>,
+    ) -> Emitter<'a, 'm> {
         let cfg = Cfg::new(f);
         let uniformity = Uniformity::new(f, types, &cfg);
         let mut is_read = vec![false; f.locals.len()];
@@ -91,6 +128,7 @@ impl<'a> Emitter<'a> {
             types,
             f,
             layout,
+            functions,
             target,
             cfg,
             uniformity,
@@ -99,7 +137,7 @@ impl<'a> Emitter<'a> {
             body: String::with_capacity(f.num_insts() * 40),
             memory: Memory::default(),
             params: Params::default(),
-            lines: Lines::new(sources),
+            module,
             members: None,
             here: Block(0),
             counts: [0; Class::ALL.len()],
@@ -110,17 +148,21 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The text of the module.
-    pub(crate) fn module(mut self) -> Emit<String> {
+    /// Adds the function to the module.
+    pub(crate) fn write(mut self) -> Emit {
         self.declare_buffers()?;
         self.place_shared_arrays()?;
         self.emit_blocks()?;
-        let (sm, version) = self.target.architecture();
         let mut out = String::with_capacity(self.prologue.len() + self.body.len() + 1024);
-        let _ = write!(out, ".version {version}\n.target sm_{sm}\n.address_size 64\n\n");
-        self.lines.declare_files(&mut out);
-        self.memory.declare_dynamic(&mut out);
-        self.declare_entry(&mut out)?;
+        match self.f.is_kernel() {
+            true => self.declare_entry(&mut out),
+            false => {
+                let head = self.function_head()?;
+                let _ = write!(self.module.declarations, "{head};\n\n");
+                out = head;
+                out.push('\n');
+            }
+        }
         out.push_str("{\n");
         for (class, &count) in Class::ALL.into_iter().zip(&self.counts) {
             if count > 0 {
@@ -131,7 +173,9 @@ impl<'a> Emitter<'a> {
         out.push_str(&self.prologue);
         out.push_str(&self.body);
         out.push_str("}\n");
-        Ok(out)
+        self.memory.declare_dynamic(&mut self.module.declarations);
+        self.module.functions.push_str(&out);
+        Ok(())
     }
 
     // ----- text -----

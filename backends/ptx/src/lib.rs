@@ -9,7 +9,8 @@
 //!
 //! # The module
 //!
-//! - One `.entry` with the name of the layout. Parameters in the order of the kernel: the address
+//! - One `.entry` with the name of the layout, after the `.func`s of recursive functions that it
+//!   calls. Parameters in the order of the kernel: the address
 //!   of a buffer is a `.u64`, a scalar is by value, a value struct or vector is an array of its
 //!   bytes. The lengths of buffers follow, as `.u64`.
 //! - `.maxntid` is the workgroup size of the source, so that registers are shared out among that
@@ -53,6 +54,7 @@
 //! have not returned take part; elsewhere those that happen to run together. Reductions of a full
 //! warp take five exchanges, of a part of one they go from lane to lane.
 
+mod calls;
 mod capability;
 mod compile;
 mod control_flow;

@@ -30,23 +30,26 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// Says that the next instruction comes from `span`.
     #[inline]
     pub(crate) fn note_line(&mut self, span: Span) {
-        if self.lines.sources.is_some() && span.is_some() && self.lines.current != Some(span) {
+        if self.module.lines.sources.is_some()
+            && span.is_some()
+            && self.module.lines.current != Some(span)
+        {
             self.write_line(span);
         }
     }
 
     fn write_line(&mut self, span: Span) {
-        let Some(file) = self.lines.sources.and_then(|s| s.file(span.file)) else { return };
-        self.lines.current = Some(span);
-        let number = match self.lines.files.iter().position(|&f| f == span.file) {
+        let Some(file) = self.module.lines.sources.and_then(|s| s.file(span.file)) else { return };
+        self.module.lines.current = Some(span);
+        let number = match self.module.lines.files.iter().position(|&f| f == span.file) {
             Some(n) => n + 1,
             None => {
-                self.lines.files.push(span.file);
-                self.lines.files.len()
+                self.module.lines.files.push(span.file);
+                self.module.lines.files.len()
             }
         };
         let at = file.line_col(span.start);

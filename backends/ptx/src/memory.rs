@@ -133,7 +133,7 @@ pub(crate) struct Place {
 pub(crate) struct MemoryType(PrimType);
 
 impl MemoryType {
-    pub(crate) fn of(p: PrimType) -> MemoryType {
+    pub(crate) const fn of(p: PrimType) -> MemoryType {
         MemoryType(p)
     }
 }
@@ -182,7 +182,7 @@ impl Memory {
     }
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     // ----- declarations -----
 
     /// Makes objects of the buffer parameters.
@@ -306,6 +306,15 @@ impl Emitter<'_> {
         let object = Object { space, start, start_reg, stride, align, leaves, length, bytes };
         self.memory.objects.push(object);
         Ok(())
+    }
+
+    /// The address of a buffer, and its position among them.
+    pub(crate) fn buffer(&self, v: Value) -> Option<(Reg, u32)> {
+        let object = &self.memory.objects[self.object_index(v)? as usize];
+        match object.length {
+            Length::OfBuffer(position) => Some((object.start_reg?, position)),
+            Length::Fixed(_) => None,
+        }
     }
 
     // ----- places -----

@@ -7,8 +7,8 @@ use crate::emitter::{Emit, Emitter};
 use crate::memory::{MemoryType, cell_of};
 use crate::operand::{Class, Operand, Reg, lanes_of};
 use magpie_mpir::Inst;
-use magpie_types::PrimType;
 use magpie_types::kernel::ParamLayout;
+use magpie_types::{PrimType, fixed};
 use std::fmt::Write;
 
 /// A special register of 32 bits.
@@ -29,16 +29,39 @@ pub(crate) struct Params {
     loads: Vec<(u32, u32, PrimType, Reg)>,
 }
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The head of the entry.
-    pub(crate) fn declare_entry(&self, out: &mut String) -> Emit {
+    pub(crate) fn declare_entry(&self, out: &mut String) {
+        let _ = write!(out, ".visible .entry {}(", self.layout.entry);
+        self.declare_params(out);
+        let [x, y, z] = self.layout.workgroup;
+        let _ = write!(out, "\n)\n.maxntid {x}, {y}, {z}\n");
+    }
+
+    /// The head of a function that kernels call.
+    pub(crate) fn function_head(&self) -> Emit<String> {
+        let entry = &self.layout.entry;
+        let mut out = ".func ".to_string();
+        if self.f.ret_ty != fixed::UNIT {
+            let ty = self.scalar_type(self.f.ret_ty)?;
+            let _ = write!(out, "(.param .{ty} {entry}_result) ");
+        }
+        let _ = write!(out, "{entry}(");
+        self.declare_params(&mut out);
+        out.push_str("\n)");
+        Ok(out)
+    }
+
+    fn declare_params(&self, out: &mut String) {
         let (types, entry) = (self.types, &self.layout.entry);
-        let _ = write!(out, ".visible .entry {entry}(");
         let mut declared = Vec::new();
         for (param, &(_, ty)) in self.layout.params.iter().zip(&self.f.params) {
             declared.push(match param {
                 ParamLayout::Buffer(_) => (".u64".to_string(), String::new()),
                 &ParamLayout::Scalar { size, .. } => match lanes_of(types, ty) {
+                    Some((PrimType::Bool, 1)) if !self.f.is_kernel() => {
+                        (".u32".to_string(), String::new())
+                    }
                     Some((p, 1)) => (format!(".{}", MemoryType::of(p)), String::new()),
                     _ => {
                         let align = types.layout(ty).align.clamp(1, 16);
@@ -52,9 +75,6 @@ impl Emitter<'_> {
             let comma = if n == 0 { "" } else { "," };
             let _ = write!(out, "{comma}\n\t.param {ty} {entry}_param_{n}{array}");
         }
-        let [x, y, z] = self.layout.workgroup;
-        let _ = write!(out, "\n)\n.maxntid {x}, {y}, {z}\n");
-        Ok(())
     }
 
     /// Component `lane` of leaf `leaf` of a scalar parameter.

@@ -4,7 +4,7 @@ use crate::emitter::{Emit, Emitter, ptx};
 use crate::operand::{Operand, lanes_of};
 use magpie_mpir::{Const, Inst, Op, Value, ValueDef};
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The components of a vector.
     pub(crate) fn vector(&mut self, v: Value) -> Emit<Vec<Operand>> {
         let Some((prim, count)) = lanes_of(self.types, self.f.ty(v)) else {

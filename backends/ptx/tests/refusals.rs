@@ -5,10 +5,14 @@ use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_ptx::{PtxEmitter, PtxTarget, capability_warning};
 use magpie_mpir::{FnId, parse_with_own_places};
 
-fn refusal(text: &str, target: PtxTarget) -> Diagnostic {
+fn refusals(text: &str, target: PtxTarget) -> Vec<Diagnostic> {
     let module = parse_with_own_places(text, FileId(0)).unwrap();
     let emitter = PtxEmitter { target, sources: None, llvm: None };
-    let mut errors = emitter.emit(&module, FnId(0)).unwrap_err();
+    emitter.emit(&module, FnId(0)).unwrap_err()
+}
+
+fn refusal(text: &str, target: PtxTarget) -> Diagnostic {
+    let mut errors = refusals(text, target);
     assert_eq!(errors.len(), 1, "{errors:?}");
     errors.remove(0)
 }
@@ -40,17 +44,35 @@ entry:
 }
 ";
     check(text, code, "simd_sum", "exists on msl only");
-    let text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {
-entry:
-  call fn=m.@f
-  ret
 }
-device fn m.@f() -> unit {
+
+#[test]
+fn what_recursive_functions_cannot_do() {
+    let module = |params: &str, args: &str, body: &str| {
+        format!(
+            "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {{
 entry:
+  call fn=m.@f {args}
   ret
-}
-";
-    check(text, code, "call", "recursive function is not available on ptx");
+}}
+device fn m.@f({params}) -> unit {{
+entry:
+  {body}
+  call fn=m.@f {args}
+  ret
+}}
+"
+        )
+    };
+    let code = Code::MPG_PTX_1101;
+    check(&module("", "", "gpu.barrier"), code, "gpu.barrier", "in the recursive function `@f`");
+    let shared = "%s: shared_array<8, f32> = gpu.shared";
+    check(&module("", "", shared), code, "gpu.shared", "in the recursive function `@f`");
+    let text = module("%h: bf16", "bf16 0", "gpu.print u32 1");
+    let found = refusals(&text, PtxTarget::DEFAULT);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].message.contains("`gpu.print` is not available on ptx"), "{found:?}");
+    assert!(found[1].message.contains("cannot take or give `bf16` on ptx"), "{found:?}");
 }
 
 /// 16384 floats.

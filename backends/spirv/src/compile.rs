@@ -40,7 +40,7 @@ impl BodyCompiler for SpirvEmitter<'_> {
         types: &TypeCtx,
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
-        let refusals = refusals(kernel, GpuBackend::Spv, Code::MPG_SPV_1101);
+        let refusals = refusals(kernel, types, GpuBackend::Spv, Code::MPG_SPV_1101);
         if !refusals.is_empty() {
             return Err(refusals);
         }

@@ -17,7 +17,7 @@ pub(crate) fn refusals(f: &MpirFn, types: &TypeCtx) -> Vec<Diagnostic> {
         }
     }
     if out.is_empty() {
-        out = available::refusals(f, GpuBackend::Wgsl, Code::MPG_WGSL_1101);
+        out = available::refusals(f, types, GpuBackend::Wgsl, Code::MPG_WGSL_1101);
     }
     if out.is_empty() {
         let insts = f.blocks.iter().flat_map(|b| &b.insts);

@@ -5,7 +5,7 @@ use crate::frontend::{Program, short_name};
 use crate::session::{Session, Stop};
 use magpie_diag::SourceMap;
 use magpie_gpu::surface::{check_closed_kernels, check_kernels, check_surface_for};
-use magpie_mpir::passes::{Pipeline, inline_calls};
+use magpie_mpir::passes::{Pipeline, carry_callees, inline_calls, reached_by_calls};
 use magpie_mpir::verify::{Stage, verify_fn};
 use magpie_mpir::{Domain, FnId, Module, MpirFn, Op, print_fn, print_module};
 use magpie_types::kernel::GpuBackend;
@@ -127,6 +127,9 @@ impl Kernels {
             })
             .clone();
         text.push_str(&print_fn(&self.module, self.func(id)));
+        for callee in reached_by_calls(&self.module, id) {
+            text.push_str(&print_fn(&self.module, self.func(callee)));
+        }
         text
     }
 
@@ -143,6 +146,12 @@ impl Kernels {
         let mut pipeline = Pipeline::new();
         if !std::mem::replace(&mut done[id.index()], true) {
             pipeline.optimize_device(module, id);
+            for callee in reached_by_calls(module, id) {
+                if !std::mem::replace(&mut done[callee.index()], true) {
+                    pipeline.optimize_device(module, callee);
+                }
+            }
+            carry_callees(module, id);
         }
         use_it(module, &mut pipeline)
     }

@@ -336,6 +336,9 @@ pub struct MpirFn {
     pub is_async: bool,
     /// Set for kernels.
     pub gpu_meta: Option<MpirGpuMeta>,
+    /// The functions that a kernel still calls after inlining, and those that they call
+    /// ([`crate::passes::carry_callees`]).
+    pub callees: Vec<(FnId, MpirFn)>,
     #[allow(missing_docs)]
     pub domain: Domain,
     /// Source place of the head.
@@ -360,6 +363,7 @@ impl MpirFn {
             locals: Vec::new(),
             is_async: false,
             gpu_meta: None,
+            callees: Vec::new(),
             domain,
             span: Span::NONE,
             insts: Vec::new(),
@@ -367,6 +371,18 @@ impl MpirFn {
             phi_blocks: Vec::new(),
             consts: FxHashMap::default(),
         }
+    }
+
+    /// A function with the same head and no blocks.
+    pub fn head(&self) -> MpirFn {
+        let mut head = MpirFn::new(self.sid.clone(), &*self.name, self.ret_ty, self.domain);
+        head.span = self.span;
+        for ((name, &(_, ty)), &span) in
+            self.param_names.iter().zip(&self.params).zip(&self.param_spans)
+        {
+            head.add_param(&**name, ty, span);
+        }
+        head
     }
 
     /// Whether it can be launched.

@@ -77,11 +77,7 @@ pub fn mentions(types: &TypeCtx, ty: TypeId, is: &dyn Fn(PrimType) -> bool) -> b
 }
 
 /// The first instruction that computes with a scalar of a kind, rather than moving it about.
-pub fn first_computing(
-    f: &MpirFn,
-    types: &TypeCtx,
-    is: &dyn Fn(PrimType) -> bool,
-) -> Option<Inst> {
+pub fn first_computing(f: &MpirFn, types: &TypeCtx, is: &dyn Fn(PrimType) -> bool) -> Option<Inst> {
     let mut insts = f.blocks.iter().flat_map(|b| &b.insts).copied();
     insts.find(|&i| {
         let operands = f.args(i).iter().map(|&v| f.ty(v));

@@ -135,8 +135,9 @@ impl Emitter<'_> {
             Op::GpuSubgroupAll => self.subgroup_vote(i, true),
             Op::GpuSubgroupBallot => self.subgroup_ballot(i),
 
-            // What back ends refuse, and what `legalize`, `lower_vectors`, `lower_structs` and
-            // `inline_calls` remove.
+            Op::Call => self.call_function(i),
+
+            // What back ends refuse, and what `legalize`, `lower_vectors` and `lower_structs` remove.
             Op::GpuPrint
             | Op::GpuMetalSimdShuffle
             | Op::GpuMetalSimdSum
@@ -168,8 +169,7 @@ impl Emitter<'_> {
             | Op::VecAll
             | Op::Phi
             | Op::StructNew
-            | Op::StructGet
-            | Op::Call => Err(self.broken_at(i, "must be lowered before emission")),
+            | Op::StructGet => Err(self.broken_at(i, "must be lowered before emission")),
 
             // Host code.
             magpie_mpir::host_code_ops!() => Err(self.broken_at(i, "host code in a kernel")),

@@ -6,7 +6,7 @@ use crate::operand::{Class, Operand, Reg};
 use magpie_mpir::Inst;
 use magpie_types::PrimType;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// `gpu.atomic.add` and `gpu.atomic.sub`.
     pub(super) fn atomic_add(&mut self, i: Inst, negate: bool) -> Emit {
         let place = self.atomic_place(i)?;

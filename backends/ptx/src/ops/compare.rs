@@ -4,7 +4,7 @@ use crate::emitter::{Emit, Emitter, ptx};
 use crate::operand::{Class, Operand};
 use magpie_mpir::Inst;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A comparison of integers or bools, named without its width.
     pub(super) fn int_compare(&mut self, i: Inst, test: &str) -> Emit {
         let p = self.operand_prim(i)?;

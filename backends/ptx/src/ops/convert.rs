@@ -8,7 +8,7 @@ use crate::operand::{Class, Operand, Reg};
 use magpie_mpir::Inst;
 use magpie_types::PrimType;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     pub(super) fn cast(&mut self, i: Inst) -> Emit {
         let (from, to) = (self.operand_prim(i)?, self.result_prim(i)?);
         match (from.is_float(), to.is_float()) {

@@ -8,7 +8,7 @@ use crate::operand::{Class, Operand, Reg};
 use magpie_mpir::{Flags, Inst};
 use magpie_types::PrimType;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The type of operand 0, which must be a float, as instructions call it.
     pub(super) fn float_type(&self, i: Inst) -> Emit<&'static str> {
         match self.operand_prim(i)? {

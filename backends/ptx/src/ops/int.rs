@@ -7,7 +7,7 @@ use crate::emitter::{Emit, Emitter, ptx};
 use crate::operand::Class;
 use magpie_mpir::Inst;
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// The width of operand 0, which must be an integer of 32 or 64 bits.
     fn int_width(&self, i: Inst) -> Emit<u32> {
         let p = self.operand_prim(i)?;

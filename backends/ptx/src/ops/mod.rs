@@ -13,7 +13,7 @@ use crate::operand::{Class, Reg};
 use crate::params::Special;
 use magpie_mpir::{Inst, Op};
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// Appends what an instruction other than a phi does.
     pub(crate) fn emit_inst(&mut self, i: Inst) -> Emit {
         let f = self.f;
@@ -140,8 +140,10 @@ impl Emitter<'_> {
             Op::GpuSubgroupAll => self.subgroup_vote(i, "all"),
             Op::GpuSubgroupBallot => self.subgroup_ballot(i),
 
-            // What `available` refuses, and what `legalize`, `lower_structs`, `lower_vectors` and
-            // `inline_calls` remove.
+            Op::Call => self.call_function(i),
+
+            // What `available` refuses, and what `legalize`, `lower_structs` and `lower_vectors`
+            // remove.
             Op::GpuPrint
             | Op::GpuMetalSimdShuffle
             | Op::GpuMetalSimdSum
@@ -176,8 +178,7 @@ impl Emitter<'_> {
             | Op::VecAll
             | Op::Phi
             | Op::StructNew
-            | Op::StructGet
-            | Op::Call => Err(self.broken_at(i, "must be lowered before emission")),
+            | Op::StructGet => Err(self.broken_at(i, "must be lowered before emission")),
 
             magpie_mpir::host_code_ops!() => Err(self.broken_at(i, "host code in a kernel")),
         }

@@ -13,7 +13,7 @@ use magpie_types::PrimType;
 /// All lanes of a warp.
 const FULL: &str = "0xffffffff";
 
-impl Emitter<'_> {
+impl Emitter<'_, '_> {
     /// A register with the lanes that take part, made once a block.
     fn members(&mut self) -> Reg {
         if let Some(reg) = self.members {
@@ -167,7 +167,7 @@ struct Combine {
 }
 
 impl Combine {
-    fn of(e: &Emitter<'_>, i: Inst, prim: PrimType, op: &str) -> Emit<Combine> {
+    fn of(e: &Emitter<'_, '_>, i: Inst, prim: PrimType, op: &str) -> Emit<Combine> {
         let sign = if prim.is_signed() || op == "add" { 's' } else { 'u' };
         let instruction = match prim {
             PrimType::F64 if op == "add" => "add.rn.f64".to_string(),
@@ -180,7 +180,7 @@ impl Combine {
         Ok(Combine { instruction, prim })
     }
 
-    fn emit(&self, e: &mut Emitter<'_>, a: Reg, b: Reg) -> Reg {
+    fn emit(&self, e: &mut Emitter<'_, '_>, a: Reg, b: Reg) -> Reg {
         let (instruction, d) = (&self.instruction, e.fresh(a.class));
         if a.class == Class::B16 {
             // The sum of two, rounded to f32, rounds to the right one.

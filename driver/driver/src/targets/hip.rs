@@ -34,7 +34,10 @@ impl Compiler {
 
 /// What keeps a kernel from running on AMD GPUs, as far as that shows without tools.
 pub(super) fn check(kernels: &Kernels, id: FnId) -> Vec<Diagnostic> {
-    let kernel = kernels.func(id);
-    let layout = compute_layout(kernel, &kernels.module.types, &LayoutRules::ARGUMENTS);
-    check_kernel(kernel, &layout, &HipTarget::for_kernel(kernel)).err().unwrap_or_default()
+    kernels.with_optimized(id, |module, _| {
+        let (kernel, types) = (module.func(id), &module.types);
+        let layout = compute_layout(kernel, types, &LayoutRules::ARGUMENTS);
+        let target = HipTarget::for_kernel(kernel);
+        check_kernel(kernel, types, &layout, &target).err().unwrap_or_default()
+    })
 }

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod by_name;
+mod carry_callees;
 mod context;
 mod dce;
 mod elide_bounds_checks;
@@ -32,6 +33,7 @@ mod simplify_cfg;
 mod unroll;
 
 pub use by_name::run_named_pass;
+pub use carry_callees::{callees_of, carry_callees, reached_by_calls};
 pub use context::PassContext;
 pub use dce::dce;
 pub use elide_bounds_checks::elide_bounds_checks;
