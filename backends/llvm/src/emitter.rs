@@ -82,6 +82,8 @@ pub(crate) struct Emitter<'a> {
     /// The functions that calls name.
     pub(crate) functions: &'a [Function<'a>],
     pub(crate) flavor: Flavor,
+    /// The major version of the LLVM that reads the text.
+    pub(crate) llvm: u32,
     pub(crate) uniformity: Uniformity,
     pub(crate) intrinsics: Intrinsics,
     pub(crate) memory: Memory,
@@ -106,6 +108,7 @@ impl<'a> Emitter<'a> {
         layout: &'a KernelLayout,
         functions: &'a [Function<'a>],
         flavor: Flavor,
+        llvm: u32,
         sources: Option<&'a SourceMap>,
     ) -> Emitter<'a> {
         Emitter {
@@ -114,6 +117,7 @@ impl<'a> Emitter<'a> {
             layout,
             functions,
             flavor,
+            llvm,
             uniformity: Uniformity::new(f, types, &Cfg::new(f)),
             intrinsics: Intrinsics::default(),
             memory: Memory::default(),

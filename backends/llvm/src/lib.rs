@@ -36,7 +36,7 @@
 //! | integer ops, comparisons, conversions | native; legalised where LLVM's are undefined (division, shifts); float to integer by the saturating intrinsics |
 //! | floats | native, with those fast-math flags that the flags of the op allow: `contract`, `reassoc`, `afn arcp`, `nnan`, `nsz` |
 //! | `÷`, `sqrt` | correctly rounded by the code generators; f16 through f32; the approximations of NVIDIA hardware where `afn` allows them |
-//! | `f.min f.max` | `minnum maxnum`, and equal operands joined bit by bit so that -0 is below +0 |
+//! | `f.min f.max` | `minimumnum maximumnum` from LLVM 22 on; before, `minnum maxnum`, and equal operands joined bit by bit so that -0 is below +0 |
 //! | bf16 | `bfloat` from sm_90 on; else carried as its bits and computed in f32 |
 //! | `f.rem`, elementary functions | legalised; `exp2 log2 sin cos` of f32 by hardware where `afn` allows it |
 //!
@@ -96,7 +96,7 @@ pub fn write_kernel(
         .collect();
     let mut module = ModuleText::default();
     let mut write = |f, layout, sources| {
-        let emitter = Emitter::new(&scratch.types, f, layout, &functions, flavor, sources);
+        let emitter = Emitter::new(&scratch.types, f, layout, &functions, flavor, llvm, sources);
         emitter.write(&mut module).map_err(|d| vec![*d])
     };
     functions.iter().try_for_each(|function| write(function.f, &function.layout, None))?;

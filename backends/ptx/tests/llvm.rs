@@ -118,6 +118,27 @@ entry:
     assembler(90)("a large shared array", ptx.as_bytes());
 }
 
+/// LLVM has one instruction for them that orders zeros; older ones need a few.
+#[test]
+fn extrema_are_one_instruction() {
+    let Some(llvm) = llvm().filter(|llvm| llvm.version().major >= 22) else { return };
+    let text = "gpu fn m.@k(%x: gpu.TBuffer<f32>) -> unit {
+entry:
+  %a: f32 = gpu.buffer_load [unchecked] %x, u32 0
+  %b: f32 = gpu.buffer_load [unchecked] %x, u32 1
+  %c: f32 = f.max %a, %b
+  %d: f32 = f.min %c, %a
+  gpu.buffer_store [unchecked] %x, u32 1, %d
+  ret
+}
+";
+    let target = PtxTarget { codegen: Codegen::Llvm, ..target(70) };
+    let emitter = PtxEmitter { target, sources: None, llvm: Some(&llvm) };
+    let blob = emitter.emit(&parse_with_own_places(text, FileId(0)).unwrap(), FnId(0)).unwrap();
+    let ptx = String::from_utf8(bytes(&blob.code).to_vec()).unwrap();
+    assert!(ptx.contains("max.f32") && ptx.contains("min.f32") && !ptx.contains("selp"), "{ptx}");
+}
+
 /// In the kernel's file and in another one, as the direct writer has them.
 #[test]
 fn locations_are_those_of_the_source() {

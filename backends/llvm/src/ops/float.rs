@@ -6,6 +6,9 @@ use crate::types::suffix;
 use magpie_mpir::{Flags, Inst};
 use magpie_types::PrimType;
 
+/// The first LLVM that has one instruction for `minimumnum` and `maximumnum` on GPUs.
+const ORDERED_EXTREMA: u32 = 22;
+
 /// The fast-math flags of an instruction, each with a space behind it.
 pub(crate) fn fast_math(flags: Flags) -> String {
     let words = [
@@ -80,8 +83,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Minimum or maximum. The intrinsic may take either of two zeros: equal operands are joined
-    /// bit by bit, so that -0 is below +0.
+    /// Minimum or maximum, with -0 below +0.
     pub(super) fn float_extremum(&mut self, i: Inst, name: &str, join: &str) -> Emit {
         let p = self.result_shape(i)?.prim;
         let (a, b) = (self.arg(i, 0)?, self.arg(i, 1)?);
@@ -90,7 +92,8 @@ impl Emitter<'_> {
         self.define_as(i, shape, &v)
     }
 
-    /// The same for operands at hand.
+    /// The same for operands at hand. Newer intrinsics order zeros; older ones may take either, and
+    /// equal operands are joined bit by bit.
     pub(super) fn extremum(
         &mut self,
         p: PrimType,
@@ -101,9 +104,15 @@ impl Emitter<'_> {
     ) -> Operand {
         let (ty, int) = (crate::types::scalar(p), crate::types::scalar(p.bits_type()));
         let words = fast_math(flags.intersect(Flags::NNAN.union(Flags::NSZ)));
+        let is_ordered = self.llvm >= ORDERED_EXTREMA;
+        let name = match (is_ordered, name) {
+            (true, "minnum") => "minimumnum",
+            (true, _) => "maximumnum",
+            (false, _) => name,
+        };
         let call = self.call(&format!("llvm.{name}.{}", suffix(p)), ty, ty, &[a, b]);
         let v = self.emit(format_args!("call {words}{call}"));
-        if flags.contains(Flags::NSZ) {
+        if is_ordered || flags.contains(Flags::NSZ) {
             return v;
         }
         let equal = self.emit(format_args!("fcmp oeq {ty} {a}, {b}"));
