@@ -25,8 +25,8 @@ use crate::runtime::Runtime;
 use cranelift_codegen::ir;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{Linkage, Module as _};
-use magpie_mpir::analysis::Cfg;
-use magpie_mpir::analysis::Uniformity;
+use magpie_mpir::analysis::{Cfg, Uniformity};
+use magpie_mpir::passes::{IndexWidth, PassContext, Pipeline, lower_vectors};
 use magpie_mpir::{Module, MpirFn};
 use magpie_types::kernel::{HostKernel, KernelLayout};
 
@@ -40,8 +40,15 @@ pub struct KernelCode {
     pub code: Executable,
 }
 
+/// Rewrites a closed body of a kernel to what [`compile_kernel`] takes.
+pub fn lower_kernel(module: &Module, body: &mut MpirFn, pipeline: &mut Pipeline) {
+    pipeline.lower_bounds_checks(module, body, IndexWidth::Bits64);
+    // Behind the checks: a robust load of a vector chooses between it and zero.
+    lower_vectors(body, &module.types, &mut PassContext::new());
+}
+
 /// Compiles bodies of one kernel. Each is closed, without aggregates other than parameters,
-/// vectors, or checked accesses; `layout` is that of the kernel's own parameters.
+/// vectors, or checked accesses ([`lower_kernel`]); `layout` is that of the kernel's own parameters.
 pub fn compile_kernel(
     module: &Module,
     bodies: &[&MpirFn],

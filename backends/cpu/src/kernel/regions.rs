@@ -13,6 +13,7 @@
 use magpie_mpir::analysis::{Cfg, Uniformity, meeting_order};
 use magpie_mpir::eval::SubgroupOp;
 use magpie_mpir::{Block, Inst, Memory, MpirFn, Op, Terminator, Value};
+use rustc_hash::FxHashMap;
 
 /// A region of a [`RegionPlan`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -95,47 +96,47 @@ impl RegionPlan {
 /// Splits blocks where invocations meet, and returns the blocks that start there. A barrier becomes
 /// nothing but an edge. An operation of a subgroup comes first in its block, behind phis that hand
 /// its operands over that edge: there the other invocations find them.
-pub(crate) fn split_at_meetings(f: &mut MpirFn) -> Vec<(Block, Meeting)> {
-    let mut behind = Vec::new();
-    let mut work: Vec<(Block, usize)> = f.block_ids().map(|b| (b, 0)).collect();
-    while let Some((b, from)) = work.pop() {
-        let meeting = |&i: &Inst| match f.inst(i).op {
-            Op::GpuBarrier => Some(Meeting::Barrier),
-            op => SubgroupOp::of(op).map(|_| Meeting::Subgroup(i)),
+pub(crate) fn split_at_meetings(f: &mut MpirFn) -> FxHashMap<Block, Meeting> {
+    let mut behind = FxHashMap::default();
+    for b in f.block_ids() {
+        let meeting = |(at, &i): (usize, &Inst)| match f.inst(i).op {
+            Op::GpuBarrier => Some((at, Meeting::Barrier)),
+            op => SubgroupOp::of(op).map(|_| (at, Meeting::Subgroup(i))),
         };
-        let insts = f.block(b).insts.iter().enumerate().skip(from);
-        let Some((at, meeting)) = insts.filter_map(|(n, i)| Some((n, meeting(i)?))).next() else {
-            continue;
-        };
-        let next = f.add_block();
-        let mut rest = f.block_mut(b).insts.split_off(at);
-        let span = f.block(b).term_span;
-        let term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Br(next));
-        let from = match meeting {
-            Meeting::Subgroup(op) => {
-                let phis = hand_over(f, op, b);
-                rest.splice(..0, phis.iter().copied());
-                phis.len() + 1
-            }
-            Meeting::None | Meeting::Barrier => {
-                rest.remove(0);
-                0
-            }
-        };
-        let tail = f.block_mut(next);
-        tail.insts = rest;
-        tail.term = term;
-        tail.term_span = span;
-        for s in f.successors(next) {
-            let phis: Vec<_> = f.phis(s).collect();
-            for phi in phis {
-                f.map_phi_blocks(phi, |p| if p == b { next } else { p });
-            }
+        let meetings: Vec<_> = f.block(b).insts.iter().enumerate().filter_map(meeting).collect();
+        // From the end, so that every instruction moves once.
+        for (at, meeting) in meetings.into_iter().rev() {
+            behind.insert(split(f, b, at, meeting), meeting);
         }
-        behind.push((next, meeting));
-        work.push((next, from));
     }
     behind
+}
+
+/// Moves everything from a meeting on to a new block.
+fn split(f: &mut MpirFn, b: Block, at: usize, meeting: Meeting) -> Block {
+    let next = f.add_block();
+    let mut rest = f.block_mut(b).insts.split_off(at);
+    let span = f.block(b).term_span;
+    let term = std::mem::replace(&mut f.block_mut(b).term, Terminator::Br(next));
+    match meeting {
+        Meeting::Subgroup(op) => {
+            rest.splice(..0, hand_over(f, op, b));
+        }
+        Meeting::None | Meeting::Barrier => {
+            rest.remove(0);
+        }
+    }
+    let tail = f.block_mut(next);
+    tail.insts = rest;
+    tail.term = term;
+    tail.term_span = span;
+    for s in f.successors(next) {
+        let phis: Vec<_> = f.phis(s).collect();
+        for phi in phis {
+            f.map_phi_blocks(phi, |p| if p == b { next } else { p });
+        }
+    }
+    next
 }
 
 /// Phis for the operands of an operation that follows block `b`.
@@ -159,9 +160,10 @@ pub(crate) fn plan(
     f: &MpirFn,
     cfg: &Cfg,
     uniform: &Uniformity,
-    meetings: &[(Block, Meeting)],
+    meetings: &FxHashMap<Block, Meeting>,
 ) -> RegionPlan {
-    let behind: Vec<Block> = meetings.iter().map(|&(b, _)| b).collect();
+    let is_behind = |b: &Block| meetings.contains_key(b);
+    let behind: Vec<Block> = cfg.rpo().iter().copied().filter(is_behind).collect();
     let mut leaders = leaders(f, cfg, &behind);
     // A decision for the whole workgroup, such as that of a loop with barriers whether to go on, is
     // a region of its own: it runs once, and what it decides about can run in lanes.
@@ -182,7 +184,7 @@ pub(crate) fn plan(
         let id = if leader == b {
             regions.push(Region {
                 leader,
-                meeting: meetings.iter().find(|(b, _)| *b == leader).map_or(Meeting::None, |m| m.1),
+                meeting: meetings.get(&leader).copied().unwrap_or(Meeting::None),
                 turn: 0,
                 blocks: Vec::new(),
                 exits: Vec::new(),

@@ -1,5 +1,6 @@
 //! Kernels as machine code against the reference interpreter.
 
+mod random;
 mod regions;
 mod subgroups;
 #[path = "../support/mod.rs"]

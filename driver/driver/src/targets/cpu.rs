@@ -3,10 +3,11 @@
 use super::bodies::{Bodies, bodies};
 use crate::host_runtime::ProcessRuntime;
 use crate::kernels::Kernels;
-use magpie_codegen_cpu::{KernelCode, compile_kernel};
+use magpie_codegen_cpu::{KernelCode, compile_kernel, lower_kernel};
 use magpie_diag::{Code, Diagnostic};
+use magpie_gpu::available::refusals;
 use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
-use magpie_mpir::passes::{IndexWidth, PassContext, Unchecked, lower_vectors};
+use magpie_mpir::passes::Unchecked;
 use magpie_mpir::{FnId, MpirFn};
 use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob};
 
@@ -24,6 +25,10 @@ pub(super) const RULES: LayoutRules = LayoutRules {
 pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Diagnostic>> {
     let types = &kernels.module.types;
     let mut layout = compute_layout(kernels.func(id), types, &RULES);
+    let refusals = refusals(kernels.func(id), types, GpuBackend::Cpu, Code::MPG_CORE_1304);
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
     let compiled = kernels.with_optimized(id, |module, pipeline| {
         let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
         let mut bodies = vec![robust];
@@ -32,8 +37,7 @@ pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Dia
             layout.preconditions = preconditions;
         }
         for body in &mut bodies {
-            lower_vectors(body, types, &mut PassContext::new());
-            pipeline.lower_bounds_checks(module, body, IndexWidth::Bits64);
+            lower_kernel(module, body, pipeline);
         }
         let bodies: Vec<&MpirFn> = bodies.iter().collect();
         let mut runtime = ProcessRuntime::new(types, &kernels.sources);

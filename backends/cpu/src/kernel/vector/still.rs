@@ -70,19 +70,16 @@ pub(super) fn arrays_of_free_loads(
             if data.result().is_some_and(|v| matches!(carried.get(v), Carry::Scalar(_))) {
                 return Vec::new();
             }
-            match data.op {
-                Op::GpuBufferLoad | Op::GpuLeafLoad => {
-                    loads += 1;
-                    if !arrays.contains(&f.arg(i, 0)) {
-                        arrays.push(f.arg(i, 0));
-                    }
+            let array = f.args(i).first().copied();
+            if let (Op::GpuBufferLoad | Op::GpuLeafLoad, Some(array)) = (data.op, array) {
+                loads += 1;
+                if !arrays.contains(&array) {
+                    arrays.push(array);
                 }
-                op if !matches!(op.info().memory, Memory::None | Memory::Read) => {
-                    if write.replace((b, at)).is_some() {
-                        return Vec::new();
-                    }
-                }
-                _ => {}
+            }
+            let is_write = !matches!(data.op.info().memory, Memory::None | Memory::Read);
+            if is_write && write.replace((b, at)).is_some() {
+                return Vec::new();
             }
         }
         let hands_on = |to: Block| {
