@@ -25,7 +25,7 @@ impl Cx<'_> {
             TyKind::Struct(n, args) => {
                 self.is_declared_accelerable(n) && {
                     let fields = self.fields(n, args);
-                    fields.iter().all(|f| self.is_element(f.1))
+                    fields.iter().all(|f| self.is_inline_array(f.1) || self.is_element(f.1))
                 }
             }
             _ => false,
@@ -44,7 +44,10 @@ impl Cx<'_> {
         let element = self.tys.element(t)?;
         let TyKind::Struct(n, args) = self.tys.kind(element) else { return None };
         let fields = self.fields(n, args);
-        let found = fields.iter().find(|f| matches!(self.tys.kind(f.1), TyKind::Array(..)));
+        let is_other_array = |f: &&(crate::ast::Sym, Ty)| {
+            matches!(self.tys.kind(f.1), TyKind::Array(..)) && !self.is_inline_array(f.1)
+        };
+        let found = fields.iter().find(is_other_array);
         let (name, _) = found.filter(|_| self.is_declared_accelerable(n))?;
         Some(self.program.name(*name).to_string())
     }

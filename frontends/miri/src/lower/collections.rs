@@ -15,12 +15,7 @@ impl Body<'_, '_, '_> {
             _ => None,
         };
         if self.device {
-            return Err(self.error(
-                Code::MIR1802,
-                span,
-                "a kernel cannot make an array here",
-                "declare a local array: `var t = Array<f32, 4>()`",
-            ));
+            return self.inline_literal(items, want, span);
         }
         // Without a wanted type the first item that is no literal decides; before it there are
         // literals only, so the order of evaluation does not show.

@@ -293,6 +293,9 @@ impl Body<'_, '_, '_> {
         if let Some(id) = self.resident_of(base) {
             return Err(self.cross_read(self.locals[id as usize].name, span));
         }
+        if let Some(val) = self.single_field(base, name) {
+            return Ok(val);
+        }
         let val = self.expr(base, None)?;
         let (n, t) = self.field_of(val.ty, name)?;
         Ok(self.field(val, n, t))

@@ -307,7 +307,7 @@ impl Body<'_, '_, '_> {
                             args.push(self.field(val, n as u32, c).v);
                         }
                     } else {
-                        args.push(self.packed(val.v, *t, Origin::Local(capture.name)));
+                        args.push(self.packed(val, Origin::Local(capture.name)));
                     }
                 }
             }
@@ -329,8 +329,8 @@ impl Body<'_, '_, '_> {
         let mut grid = Vec::new();
         for (n, axis) in axes.iter().enumerate() {
             if axis.known.is_none() {
-                args.push(self.packed(axis.start, ty::INT, Origin::Value));
-                args.push(self.packed(axis.extent, ty::INT, Origin::Value));
+                args.push(self.packed_int(axis.start));
+                args.push(self.packed_int(axis.extent));
             }
             let size = self.i64(block[n].into());
             let below = self.i64(i64::from(block[n]) - 1);

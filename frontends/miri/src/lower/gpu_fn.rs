@@ -244,7 +244,7 @@ impl Body<'_, '_, '_> {
         for size in dims {
             let bad = self.b.compare(Op::IcmpSlt, size, zero);
             self.panic_if(bad, "the grid of a launch has a negative size");
-            let narrow = self.packed(size, ty::INT, Origin::Value);
+            let narrow = self.packed_int(size);
             sizes.push(self.b.cast(narrow, fixed::U32));
             // Without workgroups nothing runs.
             if self.b.func().as_bits(size).is_none_or(|bits| bits == 0) {
@@ -280,7 +280,7 @@ impl Body<'_, '_, '_> {
             if let TyKind::Vector(c, n) = self.cx.tys.kind(t) {
                 return Ok((0..n).map(|i| self.field(val, i.into(), c).v).collect());
             }
-            return Ok(vec![self.packed(val.v, t, Origin::Local(param.name.sym))]);
+            return Ok(vec![self.packed(val, Origin::Local(param.name.sym))]);
         }
         let Some(id) = self.resident_of(e) else {
             let message = format!("the argument for `{name}` is no device-resident binding");

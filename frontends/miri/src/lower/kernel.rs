@@ -190,6 +190,19 @@ impl Body<'_, '_, '_> {
         }
     }
 
+    /// A field of a resident struct of collections that is one value.
+    pub(super) fn single_field(&mut self, base: ExprId, field: Ident) -> Option<Val> {
+        let ExprKind::Name(name) = self.cx.program.ast[base].kind else { return None };
+        let local = self.lookup(name)?;
+        let LocalKind::Buffers(buffers) = self.locals[local as usize].kind.clone() else {
+            return None;
+        };
+        let (n, _) = self.field_of(self.locals[local as usize].ty, field).ok()?;
+        let buffer = buffers.iter().find(|b| b.field == Some(n) && b.single)?;
+        let zero = self.i32(0);
+        Some(self.buffer_load(buffer.param, buffer.element, zero))
+    }
+
     pub(super) fn buffer_load(&mut self, memory: Value, element: Ty, index: Value) -> Val {
         let id = self.cx.element_machine(element);
         let v = self.b.value(Op::GpuBufferLoad, id, &[memory, index], 0);
@@ -243,11 +256,17 @@ impl Body<'_, '_, '_> {
     ) -> Lower<Option<()>> {
         let program = self.cx.program;
         let mut fields: Vec<Ident> = Vec::new();
+        let mut inner: Option<ExprId> = None;
         let mut at = target;
         let (memory, index) = loop {
             match program.ast[at].kind {
                 ExprKind::Index(base, index) => match self.target(base) {
                     Some(memory) => break (memory, index),
+                    // An element of an array in the struct is the last step.
+                    None if at == target => {
+                        inner = Some(index);
+                        at = base;
+                    }
                     None => return Ok(None),
                 },
                 ExprKind::Member(base, name) => {
@@ -271,12 +290,25 @@ impl Body<'_, '_, '_> {
             steps.push(Step::Field { n, ty: field });
             t = field;
         }
+        let array = t;
+        let inner = match (inner, self.cx.tys.kind(t)) {
+            (Some(e), TyKind::Array(element, n)) => {
+                self.check_const_index(e, n, span)?;
+                t = self.norm(element);
+                Some(self.index_value(e)?)
+            }
+            (Some(_), _) => return Ok(None),
+            (None, _) => None,
+        };
         let new = match op {
             None => self.expr_as(value, t)?,
             Some(op) => {
                 let mut old = self.buffer_load(memory.memory, memory.element, i);
                 for &step in &steps {
                     old = self.read_step(old, step);
+                }
+                if let Some(index) = inner {
+                    old = self.inline_element(old, index, t);
                 }
                 let was = self.in_division;
                 self.in_division = matches!(op, BinaryOp::Div | BinaryOp::Rem);
@@ -290,7 +322,14 @@ impl Body<'_, '_, '_> {
             }
         };
         self.at(span);
-        self.store(memory, i, element, &steps, new);
+        match inner {
+            None => self.store(memory, i, element, &steps, new),
+            Some(inner) => {
+                let whole = self.cx.element_machine(element);
+                let first = self.leaf_of(whole, &steps).unwrap_or_default();
+                self.store_inline([memory.memory, i], first, array, inner, new);
+            }
+        }
         Ok(Some(()))
     }
 

@@ -54,6 +54,14 @@ impl Cx<'_> {
                 let int = self.machine(ty::INT, form);
                 self.aggregate("miri.Range", &[int, int], true)
             }
+            TyKind::Array(..) if form == Form::Device && self.is_inline_array(t) => {
+                self.machine(t, Form::Packed)
+            }
+            TyKind::Array(element, n) if form == Form::Packed && self.is_inline_array(t) => {
+                let member = self.member_machine(element);
+                let name = format!("miri.{}.inline", self.ty_name(t));
+                self.aggregate(&name, &vec![member; n as usize], true)
+            }
             TyKind::Array(t, _) | TyKind::List(t) => {
                 let element = self.machine(t, form);
                 self.intern(TypeKind::Array(element))

@@ -30,6 +30,7 @@ mod format;
 mod frame;
 mod generics;
 mod gpu_fn;
+mod inline_arrays;
 mod instances;
 mod kernel;
 mod lambda;

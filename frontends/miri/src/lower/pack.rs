@@ -4,7 +4,7 @@
 use super::body::{Body, Val};
 use super::{Cx, Form, Helper};
 use crate::ast::Sym;
-use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::ty::{Ty, TyKind, TyList, fixed as ty};
 use magpie_diag::Span;
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, Op, Value};
 use magpie_types::{Sid, SidKind, TypeId, TypeKind, fixed};
@@ -24,7 +24,7 @@ impl Cx<'_> {
     pub(super) fn parts_of(&mut self, t: Ty) -> Vec<(Ty, Option<u32>)> {
         match self.tys.kind(t) {
             TyKind::Array(e, _) | TyKind::List(e) => vec![(e, None)],
-            TyKind::Struct(n, args) if !self.is_element(t) => {
+            TyKind::Struct(n, args) if self.has_collection(n, args) => {
                 let fields = self.fields(n, args);
                 let part = |(at, f): (usize, &(crate::ast::Sym, Ty))| match self.tys.kind(f.1) {
                     TyKind::Array(e, _) | TyKind::List(e) => (e, Some(at as u32)),
@@ -34,6 +34,12 @@ impl Cx<'_> {
             }
             _ => vec![(t, None)],
         }
+    }
+
+    /// Whether a struct has fields that are collections: each is a buffer of its own.
+    fn has_collection(&mut self, n: u32, args: TyList) -> bool {
+        let fields = self.fields(n, args);
+        fields.iter().any(|f| self.tys.element(f.1).is_some())
     }
 
     /// The machine type of a buffer of elements of a type.
@@ -104,10 +110,17 @@ impl Cx<'_> {
         let len = body.array_len(param);
         let out = body.b.value(Op::ArrNew, to_array, &[len], 0);
         body.count_to(len, &mut |body, i| {
-            let v = body.b.value(Op::ArrGet, from, &[param, i], 0);
             let v = match unpack {
-                true => body.unpacked(v, element),
-                false => body.packed(v, element, Origin::Element(name, i)),
+                true => {
+                    let v = body.b.value(Op::ArrGet, from, &[param, i], 0);
+                    body.unpacked(v, element).v
+                }
+                false => {
+                    let list = body.cx.tys.intern(TyKind::List(element));
+                    let array = Val { ty: list, v: param, owned: false };
+                    let item = body.element(array, i, element, Span::NONE);
+                    body.packed(item, Origin::Element(name, i))
+                }
             };
             body.b.effect(Op::ArrPush, &[out, v], 0);
         });
@@ -143,7 +156,8 @@ impl Body<'_, '_, '_> {
     }
 
     /// A host value as devices have it. An `int` must fit 32 bits.
-    pub(super) fn packed(&mut self, v: Value, t: Ty, of: Origin) -> Value {
+    pub(super) fn packed(&mut self, val: Val, of: Origin) -> Value {
+        let Val { ty: t, v, .. } = val;
         let to = self.cx.machine(t, Form::Packed);
         match self.cx.tys.kind(t) {
             TyKind::Int => {
@@ -157,54 +171,62 @@ impl Body<'_, '_, '_> {
                 self.enter(go_on);
                 narrow
             }
-            TyKind::Tuple(items) => {
-                let items = self.cx.tys.items(items).to_vec();
-                self.repacked(v, &items, to, Some(of))
+            TyKind::Tuple(_) | TyKind::Struct(..) => {
+                let fields = self.cx.members_of(t);
+                let mut parts = Vec::with_capacity(fields.len());
+                for (n, f) in fields.into_iter().enumerate() {
+                    let member = self.field(val, n as u32, f);
+                    parts.push(match f {
+                        ty::BOOL => self.b.cast(member.v, fixed::U32),
+                        _ => self.packed(member, of),
+                    });
+                }
+                self.b.value(Op::StructNew, to, &parts, 0)
             }
-            TyKind::Struct(n, args) => {
-                let fields: Vec<Ty> = self.cx.fields(n, args).into_iter().map(|f| f.1).collect();
-                self.repacked(v, &fields, to, Some(of))
-            }
+            TyKind::Array(element, _) => self.pack_inline(val, element, of),
             _ if self.scalar(t).is_some() => self.b.cast(v, to),
             _ => v,
         }
     }
 
-    fn unpacked(&mut self, v: Value, t: Ty) -> Value {
+    /// An `i64` of the launch itself in 32 bits.
+    pub(super) fn packed_int(&mut self, v: Value) -> Value {
+        let val = self.val(ty::INT, v);
+        self.packed(val, Origin::Value)
+    }
+
+    /// A value that was on a device as the host has it.
+    fn unpacked(&mut self, v: Value, t: Ty) -> Val {
         let to = self.cx.machine(t, Form::Host);
         match self.cx.tys.kind(t) {
-            TyKind::Tuple(items) => {
-                let items = self.cx.tys.items(items).to_vec();
-                self.repacked(v, &items, to, None)
+            TyKind::Tuple(_) | TyKind::Struct(..) => {
+                let from = self.b.ty(v);
+                let members = self.cx.module.types.members(from).unwrap_or_default();
+                let fields = self.cx.members_of(t);
+                let mut vals = Vec::with_capacity(fields.len());
+                for (n, f) in fields.into_iter().enumerate() {
+                    let member = self.b.value(Op::StructGet, members[n], &[v], n as u64);
+                    vals.push(self.unpacked_member(member, f));
+                }
+                self.new_struct(t, &vals)
             }
-            TyKind::Struct(n, args) => {
-                let fields: Vec<Ty> = self.cx.fields(n, args).into_iter().map(|f| f.1).collect();
-                self.repacked(v, &fields, to, None)
+            TyKind::Array(element, _) => self.unpack_inline(v, t, element),
+            _ if self.scalar(t).is_some() => {
+                let v = self.b.cast(v, to);
+                self.val(t, v)
             }
-            _ if self.scalar(t).is_some() => self.b.cast(v, to),
-            _ => v,
+            _ => self.val(t, v),
         }
     }
 
-    /// A struct with each member converted: packed when it has an origin, else unpacked.
-    fn repacked(&mut self, v: Value, fields: &[Ty], to: TypeId, origin: Option<Origin>) -> Value {
-        let from = self.b.ty(v);
-        let members = self.cx.module.types.members(from).unwrap_or_default();
-        let mut parts = Vec::with_capacity(fields.len());
-        for (n, &f) in fields.iter().enumerate() {
-            let member = self.b.value(Op::StructGet, members[n], &[v], n as u64);
-            let is_bool = f == ty::BOOL;
-            parts.push(match (origin, is_bool) {
-                (Some(_), true) => self.b.cast(member, fixed::U32),
-                (None, true) => {
-                    let zero = self.b.func().zero(fixed::U32);
-                    self.b.compare(Op::IcmpNe, member, zero)
-                }
-                (Some(of), false) => self.packed(member, f, of),
-                (None, false) => self.unpacked(member, f),
-            });
+    /// As [`Body::unpacked`], for a member of a struct: truth values are words there.
+    pub(super) fn unpacked_member(&mut self, v: Value, t: Ty) -> Val {
+        if t != ty::BOOL {
+            return self.unpacked(v, t);
         }
-        self.b.value(Op::StructNew, to, &parts, 0)
+        let zero = self.b.func().zero(fixed::U32);
+        let v = self.b.compare(Op::IcmpNe, v, zero);
+        self.val(t, v)
     }
 
     /// Ends the program: an `int` does not fit the 32 bits of devices.

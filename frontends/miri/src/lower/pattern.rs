@@ -263,7 +263,7 @@ impl Body<'_, '_, '_> {
             (TyKind::Enum(n, args), _) => {
                 let owner = path.len().checked_sub(2).map(|at| path[at].sym);
                 let program = self.cx.program;
-                let owner = match (&path[..], owner) {
+                let owner = match (path, owner) {
                     ([module, name, _], _) => match program.module(module.sym, span) {
                         Some(Module::File(file)) => Some(program.exported(file, name.sym)),
                         _ => Some(None),

@@ -254,6 +254,9 @@ impl Body<'_, '_, '_> {
 
     pub(super) fn element(&mut self, array: Val, index: Value, t: Ty, span: Span) -> Val {
         self.at(span);
+        if self.device {
+            return self.inline_element(array, index, t);
+        }
         self.part(Op::ArrGet, &[array.v, index], 0, t)
     }
 
@@ -399,8 +402,12 @@ impl Body<'_, '_, '_> {
     /// As [`Body::put`], for a container that is the only handle.
     fn put_into(&mut self, container: Value, step: Step, value: Value) -> Value {
         match step {
-            Step::Element { index, span, .. } => {
+            Step::Element { index, ty, span } => {
                 self.at(span);
+                if self.device {
+                    let new = self.val(ty, value);
+                    return self.with_inline_element(container, index, new);
+                }
                 self.b.effect(Op::ArrSet, &[container, index, value], 0);
                 container
             }

@@ -215,7 +215,7 @@ impl Body<'_, '_, '_> {
             None => {
                 let v = match (part.ty, element) {
                     (ty::FLOAT, ty::F32) => self.b.cast(part.v, fixed::F32),
-                    _ => self.packed(part.v, element, Origin::Local(name)),
+                    _ => self.packed(Val { ty: element, ..part }, Origin::Local(name)),
                 };
                 let packed = self.cx.machine(element, Form::Packed);
                 let id = self.cx.intern(TypeKind::Array(packed));

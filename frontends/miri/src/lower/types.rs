@@ -11,6 +11,13 @@ use magpie_types::PrimType;
 /// What type parameters stand for.
 pub(super) type Subst = Vec<(Sym, Ty)>;
 
+/// Types of the language.
+const BUILTIN: &[&str] = &[
+    "int", "float", "bool", "String", "Array", "List", "Map", "Set", "Vec2", "Vec3", "Vec4",
+    "Atomic", "Result", "Option", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16",
+    "f32", "f64",
+];
+
 /// Longest array: indices are `int`s of kernels.
 const MAX_ARRAY: i128 = i32::MAX as i128;
 
@@ -96,7 +103,10 @@ impl Cx<'_> {
             return Ok(t);
         }
         let program = self.program;
-        if let Some(item) = program.item(name, span) {
+        // A function may have the name of a type of the language.
+        let is_type = |item: &Item| !matches!(item, Item::Fn(_) | Item::Const(_));
+        let known = BUILTIN.contains(&program.name(name));
+        if let Some(item) = program.item(name, span).filter(|item| is_type(item) || !known) {
             return self.resolve_item(name, item, args, span, subst);
         }
         let text = program.name(name);
@@ -406,6 +416,15 @@ impl Cx<'_> {
             fields.push((name.sym, self.resolve(t, &subst).unwrap_or(ty::ERROR)));
         }
         fields
+    }
+
+    /// The types of the members of a struct or a tuple.
+    pub(super) fn members_of(&mut self, t: Ty) -> Vec<Ty> {
+        match self.tys.kind(t) {
+            TyKind::Tuple(items) => self.tys.items(items).to_vec(),
+            TyKind::Struct(n, args) => self.fields(n, args).into_iter().map(|f| f.1).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The variants of an enum with the types of their fields.

@@ -1,0 +1,156 @@
+//! Arrays of fixed length inside of accelerable structs. A device has them as members of the
+//! struct: an index that is not constant chooses among the members.
+
+use super::body::{Body, Val};
+use super::{Cx, Form, Lower};
+use crate::ast::*;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::{Code, Span};
+use magpie_mpir::{Op, Value};
+use magpie_types::fixed;
+
+/// Members of such an array at most.
+const MAX_LENGTH: u64 = 64;
+
+impl Cx<'_> {
+    /// Whether an array of a type may be a field of the elements of a device buffer.
+    pub(super) fn is_inline_array(&self, t: Ty) -> bool {
+        match self.tys.kind(t) {
+            TyKind::Array(e, n) => {
+                (1..=MAX_LENGTH).contains(&n) && self.tys.scalar(e, true).is_some()
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Body<'_, '_, '_> {
+    fn inline_length(&self, t: Ty) -> u64 {
+        match self.cx.tys.kind(t) {
+            TyKind::Array(_, n) => n,
+            _ => 0,
+        }
+    }
+
+    /// The element of an array in a kernel; zero when there is none of this index.
+    pub(super) fn inline_element(&mut self, array: Val, index: Value, t: Ty) -> Val {
+        let t = self.norm(t);
+        let id = self.machine(t);
+        let mut found = self.b.func().zero(id);
+        for n in (0..self.inline_length(array.ty)).rev() {
+            let member = self.cx.member_machine(t);
+            let v = self.b.value(Op::StructGet, member, &[array.v], n);
+            let part = self.member_value(v, t);
+            let is = self.is_index(index, n);
+            found = self.b.select(is, part.v, found);
+        }
+        self.val(t, found)
+    }
+
+    /// An array in a kernel with one element replaced.
+    pub(super) fn with_inline_element(&mut self, array: Value, index: Value, new: Val) -> Value {
+        let id = self.b.ty(array);
+        let members = self.cx.module.types.members(id).unwrap_or_default();
+        let mut parts = Vec::with_capacity(members.len());
+        let value = self.as_member(new);
+        for (n, member) in members.into_iter().enumerate() {
+            let old = self.b.value(Op::StructGet, member, &[array], n as u64);
+            let is = self.is_index(index, n as u64);
+            parts.push(self.b.select(is, value, old));
+        }
+        self.b.value(Op::StructNew, id, &parts, 0)
+    }
+
+    fn is_index(&mut self, index: Value, n: u64) -> Value {
+        let id = self.b.ty(index);
+        let n = self.b.const_bits(id, n);
+        self.b.compare(Op::IcmpEq, index, n)
+    }
+
+    /// Stores an element of an array that begins at a leaf of an element of a buffer.
+    pub(super) fn store_inline(
+        &mut self,
+        at: [Value; 2],
+        first: u32,
+        array: Ty,
+        index: Value,
+        new: Val,
+    ) {
+        let value = self.as_member(new);
+        for n in 0..self.inline_length(array) {
+            let is = self.is_index(index, n);
+            let (here, go_on) = (self.new_block(), self.new_block());
+            self.b.cbr(is, here, go_on);
+            self.enter(here);
+            let leaf = u64::from(first) + n;
+            self.b.effect(Op::GpuLeafStore, &[at[0], at[1], value], leaf);
+            self.b.br(go_on);
+            self.enter(go_on);
+        }
+    }
+
+    /// `[a, b]` in a kernel, where a struct wants an array.
+    pub(super) fn inline_literal(
+        &mut self,
+        items: &[ExprId],
+        want: Option<Ty>,
+        span: Span,
+    ) -> Lower<Val> {
+        let wanted = want.filter(|&t| self.cx.is_inline_array(t));
+        let Some((t, TyKind::Array(element, n))) = wanted.map(|t| (t, self.cx.tys.kind(t))) else {
+            let help = "declare a local array: `var t = Array<f32, 4>()`";
+            return Err(self.error(
+                Code::MIR1802,
+                span,
+                "a kernel cannot make an array here",
+                help,
+            ));
+        };
+        if n != items.len() as u64 {
+            let found = self.cx.tys.intern(TyKind::Array(element, items.len() as u64));
+            return Err(self.mismatch(span, found, t));
+        }
+        let mut parts = Vec::with_capacity(items.len());
+        for &item in items {
+            let val = self.expr_as(item, element)?;
+            parts.push(self.as_member(val));
+        }
+        let t = self.norm(t);
+        let id = self.cx.machine(t, Form::Packed);
+        let v = self.b.value(Op::StructNew, id, &parts, 0);
+        Ok(self.val(t, v))
+    }
+
+    /// An array of a host struct as the members that a device has.
+    pub(super) fn pack_inline(
+        &mut self,
+        array: Val,
+        element: Ty,
+        of: super::pack::Origin,
+    ) -> Value {
+        let id = self.cx.machine(array.ty, Form::Packed);
+        let mut parts = Vec::new();
+        for n in 0..self.inline_length(array.ty) {
+            let index = self.i64(n as i64);
+            let item = self.element(array, index, element, Span::NONE);
+            parts.push(match element {
+                ty::BOOL => self.b.cast(item.v, fixed::U32),
+                _ => self.packed(item, of),
+            });
+        }
+        self.b.value(Op::StructNew, id, &parts, 0)
+    }
+
+    /// Members that a device had as the array of a host struct.
+    pub(super) fn unpack_inline(&mut self, v: Value, array: Ty, element: Ty) -> Val {
+        let member = self.cx.member_machine(element);
+        let mut items = Vec::new();
+        for n in 0..self.inline_length(array) {
+            let part = self.b.value(Op::StructGet, member, &[v], n);
+            items.push(self.unpacked_member(part, element).v);
+        }
+        let id = self.machine(array);
+        let v = self.b.value(Op::ArrFrom, id, &items, 0);
+        self.val(array, v)
+    }
+}
