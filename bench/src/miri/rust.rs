@@ -1,6 +1,14 @@
 //! The programs of `bench/miri` in Rust: the same loops with the same meaning, indices checked and
 //! integers wrapping.
 
+#![allow(
+    clippy::assign_op_pattern,
+    clippy::manual_swap,
+    clippy::needless_range_loop,
+    clippy::same_item_push,
+    reason = "the loops are those of the Miri programs, index by index"
+)]
+
 use std::hint::black_box;
 
 pub(super) fn sum() -> f64 {
