@@ -50,7 +50,7 @@ pub(super) fn check(blob: &KernelBlob, name: &str, at: Span) -> Result<(), Vec<D
         | GpuBackend::Interp => return Ok(()),
     };
     match std::env::var_os(checker.variable).filter(|v| !v.is_empty()).map(PathBuf::from) {
-        Some(program) => checker.check(&program, blob, name, at).map_err(|d| vec![d]),
+        Some(program) => checker.check(&program, blob, name, at).map_err(|d| vec![*d]),
         None => Ok(()),
     }
 }
@@ -62,7 +62,7 @@ impl Checker {
         blob: &KernelBlob,
         name: &str,
         at: Span,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Box<Diagnostic>> {
         for code in std::iter::once(&blob.code).chain(&blob.unchecked) {
             let BlobCode::Bytes(code) = code else { continue };
             run_tool(program, self.arguments, code).map_err(|e| {
@@ -70,10 +70,10 @@ impl Checker {
                 let mut d = Diagnostic::new(self.refused, at, message);
                 d.notes = e.notes;
                 let variable = self.variable;
-                d.with_help(format!(
+                Box::new(d.with_help(format!(
                     "this is a fault of the compiler, or {variable} names another program: please \
                      report it with the program; without {variable} nothing is checked"
-                ))
+                )))
             })?;
         }
         Ok(())
@@ -106,7 +106,7 @@ mod tests {
     }
 
     /// What a checker says that is a script.
-    fn said(checker: &Checker, backend: GpuBackend, script: &str) -> Result<(), Diagnostic> {
+    fn said(checker: &Checker, backend: GpuBackend, script: &str) -> Result<(), Box<Diagnostic>> {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("checker");
         // A file that is open for writing, be it in a process that is starting, cannot be run: a
