@@ -30,6 +30,9 @@ struct State {
     executor: Option<Arc<dyn KernelExecutor>>,
     /// Made at first use, so that the configuration can still change before.
     discovery: Option<Discovery>,
+    /// The default device, while neither the configuration nor the kernels change: each launch of
+    /// a program that does not name a device asks for it.
+    default: Option<Arc<Context>>,
 }
 
 impl State {
@@ -38,6 +41,11 @@ impl State {
         self.discovery.get_or_insert_with(|| {
             Discovery::new(config.clone(), platform_drivers(config, executor.as_ref()))
         })
+    }
+
+    /// Forgets what was found, which is given back to be dropped without the lock.
+    fn forget(&mut self) -> (Option<Discovery>, Option<Arc<Context>>) {
+        (self.discovery.take(), self.default.take())
     }
 }
 
@@ -125,7 +133,7 @@ impl Default for Runtime {
 impl Runtime {
     /// A runtime of its own, without kernels.
     pub fn new(config: GpuConfig) -> Runtime {
-        let state = State { config, executor: None, discovery: None };
+        let state = State { config, executor: None, discovery: None, default: None };
         Runtime { registry: Registry::default(), state: Mutex::new(state) }
     }
 
@@ -152,18 +160,18 @@ impl Runtime {
     pub fn configure(&self, config: GpuConfig) {
         let mut state = self.state();
         state.config = config;
-        let discovery = state.discovery.take();
+        let found = state.forget();
         drop(state);
-        drop(discovery);
+        drop(found);
     }
 
     /// Offers the `interp` device, whose kernels `executor` runs.
     pub fn set_executor(&self, executor: Arc<dyn KernelExecutor>) {
         let mut state = self.state();
         state.executor = Some(executor);
-        let discovery = state.discovery.take();
+        let found = state.forget();
         drop(state);
-        drop(discovery);
+        drop(found);
     }
 
     /// Adds a kernel, or replaces the one with the same hash. `hash` is the FNV-1a hash of its
@@ -177,17 +185,25 @@ impl Runtime {
     ) {
         let blobs = blobs.into_iter().map(|blob| (blob.backend as u8, Ok(blob))).collect();
         self.registry.register(hash, name, blobs, provider);
+        self.forget_default();
     }
 
     pub(crate) fn register_read_kernel(&self, hash: u64, name: &str, blobs: Vec<RegisteredBlob>) {
         self.registry.register(hash, name, blobs, None);
+        self.forget_default();
+    }
+
+    /// What the default device is may depend on the kernels.
+    fn forget_default(&self) {
+        let before = self.state().default.take();
+        drop(before);
     }
 
     /// Forgets kernels and devices. Handles that exist stay valid.
     pub fn reset(&self) {
         self.registry.clear();
-        let discovery = self.state().discovery.take();
-        drop(discovery);
+        let found = self.state().forget();
+        drop(found);
     }
 
     /// Number of devices that the program sees.
@@ -207,8 +223,14 @@ impl Runtime {
     /// # Errors
     /// [`super::ErrorKind::BackendUnavailable`] that says what was found and how to get a device.
     pub fn default_device(&self) -> GpuResult<Arc<Context>> {
+        let mut state = self.state();
+        if let Some(device) = &state.default {
+            return Ok(Arc::clone(device));
+        }
         let runs = |driver| self.registry.all_run_on(driver);
-        let device = self.state().discovery().default_device(runs)?;
+        let device = state.discovery().default_device(runs)?;
+        state.default = Some(Arc::clone(&device));
+        drop(state);
         self.save_caches_at_exit();
         Ok(device)
     }
