@@ -285,6 +285,31 @@ impl Program {
         }
     }
 
+    /// The method that `x.name` in a function means, where `x` is a parameter, `self` or a struct
+    /// that is made there.
+    pub(crate) fn called_method(&self, caller: FnDeclId, callee: ExprId) -> Option<FnDeclId> {
+        let ExprKind::Member(base, method) = self.ast[callee].kind else { return None };
+        let item = match self.ast[base].kind {
+            ExprKind::Name(name) => {
+                let params = &self.ast[caller].params;
+                let ty = &self.ast[params.iter().find(|p| p.name.sym == name)?.ty];
+                match ty.kind {
+                    TypeExprKind::Name(name, _) => self.item(name, ty.span)?,
+                    _ => return None,
+                }
+            }
+            ExprKind::Call(made, _) => match self.ast[made].kind {
+                ExprKind::Name(name) => self.item(name, self.ast[made].span)?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        match item {
+            Item::Struct(n) => self.method(n, method.sym),
+            _ => None,
+        }
+    }
+
     /// The method of a struct: its own one, or one that a trait provides.
     pub(crate) fn method(&self, owner: u32, name: Sym) -> Option<FnDeclId> {
         let named =

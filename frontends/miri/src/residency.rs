@@ -2,7 +2,7 @@
 //! only inside of `forall`s, or asks for their length, or hands on to a function that does so.
 
 use crate::ast::*;
-use crate::program::{Item, Program};
+use crate::program::{Item, Module, Program};
 use crate::walk::{Node, walk_block, walk_expr};
 use magpie_diag::Span;
 
@@ -130,6 +130,22 @@ impl Search<'_, '_> {
         uses
     }
 
+    /// What a call by name, or by the name of a module, calls.
+    fn callee(&self, e: ExprId) -> Option<Item> {
+        let program = self.program;
+        match program.ast[e].kind {
+            ExprKind::Name(name) => program.item(name, program.ast[e].span),
+            ExprKind::Member(base, name) => match program.ast[base].kind {
+                ExprKind::Name(module) => match program.module(module, program.ast[base].span)? {
+                    Module::File(file) => program.exported(file, name.sym),
+                    Module::Library => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn is_param(&self, e: ExprId) -> bool {
         matches!(self.program.ast[e].kind, ExprKind::Name(name) if name == self.name)
     }
@@ -155,11 +171,8 @@ impl Search<'_, '_> {
                             safe.extend(args.iter().map(|a| a.value).filter(|&a| self.is_param(a)));
                         }
                     }
-                    ExprKind::Name(name) => {
-                        let Some(Item::Fn(decl)) = program.item(name, program.ast[*callee].span)
-                        else {
-                            return;
-                        };
+                    ExprKind::Name(_) | ExprKind::Member(..) => {
+                        let Some(Item::Fn(decl)) = self.callee(*callee) else { return };
                         let params = &program.ast[decl].params;
                         for (n, arg) in args.iter().enumerate() {
                             if !self.is_param(arg.value) {

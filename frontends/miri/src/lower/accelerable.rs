@@ -1,7 +1,12 @@
 //! Which types devices can have.
 
-use super::Cx;
-use crate::ty::{Ty, TyKind};
+use super::body::{Body, Val};
+use super::{Cx, Lower};
+use crate::ast::*;
+use crate::program::Item;
+use crate::ty::{Ty, TyKind, fixed as ty};
+use magpie_diag::Span;
+use magpie_mpir::Op;
 
 impl Cx<'_> {
     /// Whether values of a type may be elements of a device buffer.
@@ -44,7 +49,7 @@ impl Cx<'_> {
         let element = self.tys.element(t)?;
         let TyKind::Struct(n, args) = self.tys.kind(element) else { return None };
         let fields = self.fields(n, args);
-        let is_other_array = |f: &&(crate::ast::Sym, Ty)| {
+        let is_other_array = |f: &&(Sym, Ty)| {
             matches!(self.tys.kind(f.1), TyKind::Array(..)) && !self.is_inline_array(f.1)
         };
         let found = fields.iter().find(is_other_array);
@@ -66,5 +71,45 @@ impl Cx<'_> {
             TyKind::Atomic(_) => false,
             _ => self.is_element(t),
         }
+    }
+}
+
+impl Body<'_, '_, '_> {
+    /// The methods of the trait `Accelerable`, which nobody needs to write.
+    pub(super) fn accelerable_method(
+        &mut self,
+        val: Val,
+        name: &str,
+        args: &[Arg],
+        span: Span,
+    ) -> Lower<Option<Val>> {
+        let is_method = matches!(name, "byte_size" | "binding_kind");
+        if !is_method || self.device || !self.cx.is_accelerable(val.ty) {
+            return Ok(None);
+        }
+        let [] = self.plain_args(name, args, span)?;
+        let t = self.cx.resident_type(val.ty);
+        if name == "byte_size" {
+            let bytes = match (self.cx.resident_bytes(t), self.cx.tys.kind(t)) {
+                (None, TyKind::List(element)) => {
+                    let id = self.cx.element_machine(element);
+                    let stride = self.i64(self.cx.module.types.stride(id).into());
+                    let len = self.array_len(val.v);
+                    self.b.same(Op::IMul, &[len, stride])
+                }
+                (bytes, _) => self.i64(bytes.unwrap_or(0) as i64),
+            };
+            return Ok(Some(self.val(ty::INT, bytes)));
+        }
+        // Numbers travel with the launch, everything else in buffers.
+        let variant = u64::from(self.cx.tys.scalar(t, true).is_some());
+        let program = self.cx.program;
+        let kind = program.names.find("AcceleratorBindingKind");
+        let Some(Item::Enum(n)) = kind.and_then(|name| program.item(name, span)) else {
+            return Ok(None);
+        };
+        let list = self.cx.tys.list(&[]);
+        let kind = self.cx.tys.intern(TyKind::Enum(n, list));
+        Ok(Some(self.const_val(kind, variant)))
     }
 }

@@ -123,6 +123,7 @@ impl Cx<'_> {
             let span = program.ast[e].span;
             match &program.ast[e].kind {
                 ExprKind::Call(callee, _) => {
+                    calls.extend(program.called_method(id, *callee));
                     if self.makes_collection(*callee) {
                         found.get_or_insert((format!("`{text}` makes a collection"), span));
                     }

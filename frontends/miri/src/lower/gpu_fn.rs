@@ -91,6 +91,11 @@ impl Cx<'_> {
                     let help = "use arrays of accelerable elements, numbers and vectors";
                     fine = Err(self.error(Code::MIR1901, decl.head, message, help));
                 }
+                Ok(t) if param.out && self.tys.element(t).is_none() => {
+                    let message = format!("parameter `{name}` is `out`, but no buffer");
+                    let help = "give the result to an element of an array";
+                    fine = Err(self.error(Code::MIR1901, decl.head, message, help));
+                }
                 Ok(_) => {}
                 Err(Poisoned) => fine = Err(Poisoned),
             }

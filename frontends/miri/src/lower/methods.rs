@@ -89,6 +89,9 @@ impl Body<'_, '_, '_> {
         if let (false, Some(Item::Fn(decl))) = (prefix.is_empty(), decl) {
             return self.call_with_receiver(decl, val, args, span);
         }
+        if let Some(answer) = self.accelerable_method(val, &text, args, span)? {
+            return Ok(answer);
+        }
         let message = format!("a `{}` has no method `{text}`", self.cx.ty_name(val.ty));
         let help = "the methods of a type are listed in the guide";
         Err(self.error(Code::MIR0201, name.span, message, help))
