@@ -37,10 +37,12 @@ impl Elements {
 impl Vector<'_> {
     /// Reads the address of an array from memory again, so that no load through it can come before
     /// this point. See [`super::still::arrays_of_free_loads`].
-    pub(super) fn fetch_base(&mut self, e: &mut Emitter, array: Value) {
-        if let Some(base) = e.fetch_base(array) {
+    pub(super) fn fetch_base(&mut self, e: &mut Emitter, array: Value) -> bool {
+        let base = e.fetch_base(array);
+        if let Some(base) = base {
             self.lanes[array.index()] = Some(Lanes::Same(base));
         }
+        base.is_some()
     }
 
     pub(super) fn load_slot(&mut self, e: &mut Emitter, offset: u32, prim: PrimType) -> Lanes {

@@ -49,9 +49,10 @@ impl<'v> Vector<'v> {
     pub(crate) fn region(&mut self, e: &mut Emitter) {
         let plan = e.plan;
         let region = &plan.regions[e.region.0 as usize];
-        self.free = arrays_of_free_loads(e.f, plan, e.carried, region);
-        for n in 0..self.free.len() {
-            self.fetch_base(e, self.free[n]);
+        for array in arrays_of_free_loads(e.f, plan, e.carried, region) {
+            if self.fetch_base(e, array) {
+                self.free.push(array);
+            }
         }
         for &b in &region.blocks {
             self.blocks[b.index()] = Some(e.b.create_block());

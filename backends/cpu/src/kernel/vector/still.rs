@@ -3,6 +3,7 @@
 use super::super::carried::{Carried, Carry};
 use super::super::regions::{Region, RegionPlan};
 use magpie_mpir::{Block, Memory, MpirFn, Op, Terminator, Value, ValueDef};
+use rustc_hash::FxHashSet;
 
 /// Whether executing a block changes nothing that others can see.
 pub(super) fn is_inert(f: &MpirFn, carried: &Carried, b: Block) -> bool {
@@ -59,9 +60,11 @@ pub(super) fn arrays_of_free_loads(
     let mut arrays = Vec::new();
     let mut loads = 0;
     let mut write = None;
-    for (n, &b) in region.blocks.iter().enumerate() {
+    let mut seen = FxHashSet::default();
+    for &b in &region.blocks {
         let block = f.block(b);
-        let loops = |to: Block| plan.is_internal(b, to) && region.blocks[..=n].contains(&to);
+        seen.insert(b);
+        let loops = |to: Block| plan.is_internal(b, to) && seen.contains(&to);
         if f.successors(b).into_iter().any(loops) {
             return Vec::new();
         }
