@@ -51,9 +51,16 @@ impl Code {
         TABLE[self.0 as usize].title
     }
 
-    /// The stable class of a Miri code, such as `concurrent-write`: its title.
+    /// The stable class of a Miri code, such as `concurrent-write`: its title, or the class of the
+    /// language reference that it is a case of.
     pub fn class(self) -> Option<&'static str> {
-        self.as_str().starts_with("MIR").then(|| self.title())
+        self.as_str().starts_with("MIR").then(|| match self.as_str() {
+            "MIR0208" | "MIR0215" => "syntax",
+            "MIR0209" => "undefined-name",
+            "MIR0210" | "MIR0211" | "MIR0212" | "MIR0213" => "type-mismatch",
+            "MIR0214" => "immutable",
+            _ => self.title(),
+        })
     }
 
     /// The long text of `magpie explain`, in Markdown.
