@@ -44,6 +44,11 @@ impl Body<'_, '_, '_> {
         let locals: Vec<Local> =
             operands.iter().map(|&id| self.locals[id as usize].clone()).collect();
         let (t, kernel) = self.scalar_kernel(e, &locals)?;
+        // Of `int`s it is an `int`, which kernels call `i32`.
+        let t = match t == ty::I32 && locals.iter().any(|l| l.ty == ty::INT) {
+            true => ty::INT,
+            false => t,
+        };
         self.at(span);
         let mut args = Vec::new();
         for &id in &operands {
