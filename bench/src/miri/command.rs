@@ -137,10 +137,10 @@ fn make{n}(k int) Pair{n}: Pair{n}(k + {n}, (k as f32) * 0.5)
 fn step{n}(x f32) f32: x * {n}.5 + 1.0 if x < 10.0 else x
 
 fn work{n}(size int) f32
-    let pair = make{n}(size)
+    let right = make{n}(size).right
     gpu var data = Array<f32, 64>()
     forall i in 0..64
-        data[i] = step{n}(i as f32) + pair.right
+        data[i] = step{n}(i as f32) + right
     let back = data
     var total f32 = 0.0
     for x in back
