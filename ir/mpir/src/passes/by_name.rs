@@ -21,7 +21,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("elide_index_checks", Pass::OfFn(|f, _, ctx| elide_index_checks(f, ctx))),
     ("fold", Pass::OfFn(fold)),
     ("gvn", Pass::OfFn(gvn)),
-    ("hoist_uniqueness", Pass::OfFn(|f, types, ctx| hoist_uniqueness(f, types, ctx))),
+    ("hoist_uniqueness", Pass::OfFn(hoist_uniqueness)),
     ("if_convert", Pass::OfFn(|f, _, ctx| if_convert(f, ctx))),
     ("inline_calls", Pass::OfModule(inline)),
     ("insert_preheaders", Pass::OfFn(|f, _, ctx| insert_preheaders(f, ctx))),
