@@ -44,17 +44,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().task {
         Task::Setup => setup::setup(),
         Task::Test => test::test(),
-        Task::Bench { args } => {
-            // Some benchmarks run the command.
-            let mut command = cargo();
-            run(
-                "bench",
-                command.args(["build", "--release", "--quiet", "--package", "magpie_cli"]),
-            )?;
-            let mut command = cargo();
-            command.args(["run", "--release", "--quiet", "--package", "magpie_bench", "--"]);
-            run("bench", command.args(args))
-        }
+        Task::Bench { args } => bench(args),
         Task::Dist => dist::dist(),
         Task::Photo => photo::photo(),
     };
@@ -65,6 +55,15 @@ fn main() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// Some benchmarks run the command, so it is built too.
+fn bench(args: Vec<String>) -> Result<(), Failure> {
+    let mut build = cargo();
+    run("bench", build.args(["build", "--release", "--quiet", "--package", "magpie_cli"]))?;
+    let mut bench = cargo();
+    bench.args(["run", "--release", "--quiet", "--package", "magpie_bench", "--"]);
+    run("bench", bench.args(args))
 }
 
 /// The root of the workspace.
