@@ -17,12 +17,11 @@ use magpie_mpir::MpirFn;
 use magpie_rt::gpu::{DriverKind, LaunchSize};
 use magpie_types::TypeCtx;
 use magpie_types::kernel::{BlobCode, GpuBackend, HostKernel, KernelBlob, KernelLayout};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Invocations of a SIMD group in `metal_stdlib/launch.hpp`.
 pub(crate) const SIMD_WIDTH: u32 = 32;
@@ -40,7 +39,7 @@ const FLAGS: &str = "-x c++ -std=c++20 -O1 -fPIC -shared -w -ffp-contract=off \
 /// The back end, which remembers what it emits.
 pub(crate) struct Recorder {
     emitter: MslEmitter,
-    sources: RefCell<Sources>,
+    sources: Mutex<Sources>,
 }
 
 #[derive(Default)]
@@ -65,7 +64,7 @@ impl BodyCompiler for Recorder {
         layout: &KernelLayout,
     ) -> Result<CompiledBody, Vec<Diagnostic>> {
         let body = self.emitter.compile_body(kernel, types, layout)?;
-        self.sources.borrow_mut().add(&body.code, layout);
+        self.sources.lock().unwrap().add(&body.code, layout);
         Ok(body)
     }
 }
@@ -85,11 +84,15 @@ impl Sources {
 /// of a launch may overlap.
 pub(crate) fn on_cpu(target: MslTarget, aliased: bool, checks: impl Fn(&Subject<'_, Recorder>)) {
     let name = format!("{:?}", target.version);
-    let sources = RefCell::default();
+    let sources = Mutex::default();
     let compiler = Recorder { emitter: MslEmitter { target }, sources };
     let mut subject = Subject { name, compiler, validate: &|_, _| (), gpu: None };
     checks(&subject);
-    let Some(library) = Library::compile(subject.compiler.sources.take(), aliased) else { return };
+    let Some(library) =
+        Library::compile(std::mem::take(&mut *subject.compiler.sources.lock().unwrap()), aliased)
+    else {
+        return;
+    };
     let library = Arc::new(library);
     let translator = Arc::clone(&library);
     let translate = Box::new(move |blob| translator.host_blob(blob));
