@@ -154,7 +154,6 @@ impl Emitter<'_, '_, '_> {
                 Some(self.b.ins().iconst(types::I32, i64::from(HOST_SUBGROUP_SIZE)))
             }
             Op::GpuSubgroupLaneId => Some(self.lane_id()),
-            magpie_mpir::subgroup_ops!() => self.subgroup_result(i),
             Op::GpuPrint => {
                 self.print(i);
                 None
@@ -162,14 +161,43 @@ impl Emitter<'_, '_, '_> {
             // Whoever uses it looks at its components.
             Op::VecNew => None,
             Op::VecExtract => Some(self.vector_component(i)),
-            op => {
+            magpie_mpir::integer_ops!()
+            | magpie_mpir::float_ops!()
+            | magpie_mpir::icmp_ops!()
+            | magpie_mpir::fcmp_ops!()
+            | Op::Cast
+            | Op::BitsCast
+            | Op::Select => {
                 let args: Vec<_> = f.args(i).iter().map(|&v| self.value(v)).collect();
                 // `select` has its condition first.
-                let first = f.args(i).get((op == Op::Select) as usize);
+                let first = f.args(i).get((data.op == Op::Select) as usize);
                 let from = first.map_or(PrimType::U32, |&v| self.prim(v));
                 let to = prim_of(self.module, data.ty);
-                Pure { b: &mut self.b, calls: self.code }.emit(op, from, to, &args)
+                Pure { b: &mut self.b, calls: self.code }.emit(data.op, from, to, &args)
             }
+            // Regions end there.
+            Op::GpuBarrier | Op::Phi => None,
+            // What the callers of the compiler refuse or have lowered.
+            magpie_mpir::struct_ops!()
+            | Op::VecSplat
+            | Op::VecInsert
+            | Op::VecDot
+            | Op::VecCross
+            | Op::VecLength
+            | Op::VecNormalize
+            | Op::VecReflect
+            | Op::VecMix
+            | Op::VecAny
+            | Op::VecAll
+            | Op::GpuMetalSimdShuffle
+            | Op::GpuMetalSimdSum
+            | Op::GpuMetalSimdPrefixSum
+            | Op::Call
+            | magpie_mpir::host_code_ops!() => {
+                self.unknown.get_or_insert(data.op);
+                None
+            }
+            magpie_mpir::subgroup_ops!() => self.subgroup_result(i),
         }
     }
 

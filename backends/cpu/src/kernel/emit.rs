@@ -14,7 +14,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, MemFlagsData, Signature, types};
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use cranelift_module::Module as _;
-use magpie_mpir::{Module, MpirFn, Value};
+use magpie_mpir::{Module, MpirFn, Op, Value};
 use magpie_types::PrimType;
 use magpie_types::kernel::KernelLayout;
 
@@ -70,6 +70,8 @@ pub(crate) struct Emitter<'a, 'f, 'r> {
     /// Where an invocation goes when it leaves the region.
     pub(crate) leave: ir::Block,
     pub(crate) ways_out: Vec<WayOut>,
+    /// An operation that kernels on the host do not have.
+    pub(crate) unknown: Option<Op>,
 }
 
 impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
@@ -122,6 +124,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             region: RegionId(0),
             leave: entry,
             ways_out: Vec::new(),
+            unknown: None,
         }
     }
 

@@ -77,6 +77,9 @@ pub fn compile_kernel(
         let b = FunctionBuilder::new(&mut ctx.func, &mut scratch);
         let mut emitter = emit::Emitter::new(module, &f, layout, &plan, &carried, b, &mut code);
         emitter.function();
+        if let Some(op) = emitter.unknown {
+            return Err(JitError(format!("`{}` in a kernel", op.name())));
+        }
         let frame_bytes = emitter.frame_bytes();
         shared_bytes = shared_bytes.max(emitter.shared_bytes());
         emitter.b.finalize(config);
