@@ -48,7 +48,9 @@ fn spirv_is_valid() {
         ["k05_ids", "k06_reduce_shared", "k16_bf16", "k19_struct_buffer", "k22_matmul_tiled"]
     {
         place.write(&format!("{name}.mp"), std::fs::read(case(name)).unwrap());
-        place.run(&["build", "--emit", "spv", &format!("{name}.mp")]).succeeds();
+        // That bf16 is slow on old NVIDIA GPUs is told, and is no error.
+        let ended = place.run(&["build", "--emit", "spv", &format!("{name}.mp")]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
     }
     let modules: Vec<String> =
         place.files("target").into_iter().filter(|file| file.ends_with(".spv")).collect();
