@@ -1,7 +1,8 @@
 //! Operations that exist on the host only: what each is in a kernel.
 
 use magpie_diag::Code;
-use magpie_mpir::{Op, Place};
+use magpie_mpir::{InstData, Op, Place};
+use magpie_types::abi::RtFn;
 
 /// A finding about an operation of the host.
 pub(super) struct HostOp {
@@ -61,8 +62,16 @@ const DISPATCHING: &[Op] =
 /// Raw memory accesses: judged by the type of their address.
 pub(super) const POINTER_OPS: &[Op] = &[Op::MemLoad, Op::MemStore, Op::PtrAdd];
 
-/// What is wrong with an operation in a kernel; `None` when it may stand there.
-pub(super) fn host_op(op: Op) -> Option<&'static HostOp> {
+/// What is wrong with an instruction in a kernel; `None` when it may stand there.
+pub(super) fn host_inst(inst: &InstData) -> Option<&'static HostOp> {
+    // The one allocation without an operation of its own.
+    if inst.op == Op::RtCall && inst.rt() == RtFn::SbNew {
+        return Some(&ALLOCATES);
+    }
+    host_op(inst.op)
+}
+
+fn host_op(op: Op) -> Option<&'static HostOp> {
     match op.info().place {
         Place::Both | Place::Device => None,
         Place::Host | Place::AnyHost | Place::LowHost => {

@@ -1,6 +1,6 @@
 //! The walk from a kernel through everything it reaches.
 
-use super::host_ops::{POINTER_OPS, host_op};
+use super::host_ops::{POINTER_OPS, host_inst};
 use super::{Checker, RuleSet, short_name};
 use crate::capability::{ATOMICS, Capability};
 use crate::layout::add_shared;
@@ -115,7 +115,7 @@ impl Checker<'_> {
 
     fn inst(&mut self, f: &MpirFn, i: Inst) {
         let data = *f.inst(i);
-        let host = host_op(data.op).filter(|_| self.forbids(RuleSet::HOST_FEATURES));
+        let host = host_inst(&data).filter(|_| self.forbids(RuleSet::HOST_FEATURES));
         let specific = host.is_some_and(|h| h.code != Code::MPG_CORE_1304);
         let mut has_type_fault = false;
         if let Some(fault) = self.type_fault(data.ty)

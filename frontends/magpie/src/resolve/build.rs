@@ -214,8 +214,9 @@ fn import(program: &mut Program, id: ModuleId, diagnostics: &mut Vec<Diagnostic>
         diagnostics.push(super::lookup::missing_mlx(module.span(range)));
     }
     let module = &mut program.modules[id.0 as usize];
-    let mut clash = |name: Name, sigil: &str, path: Name, with: &str, module: &ModuleScope| {
+    let mut clash = |name: Name, sigil: &str, path: Name, is_import, module: &ModuleScope| {
         let text = module.name(name.symbol);
+        let with = if is_import { "another import" } else { "a declaration of this module" };
         let message = format!("the imported `{sigil}{text}` clashes with {with}");
         diagnostics.push(
             Diagnostic::new(Code::MPS0004, module.span(name.range), message).with_help(format!(
@@ -231,8 +232,11 @@ fn import(program: &mut Program, id: ModuleId, diagnostics: &mut Vec<Diagnostic>
         match slot {
             None => module.functions[name.symbol.index()] = Some(meaning),
             Some(known) if known == meaning => {}
-            Some(_) if is_import => clash(name, "@", path, "another import", module),
-            Some(_) => clash(name, "@", path, "a declaration of this module", module),
+            Some(_) => {
+                clash(name, "@", path, is_import, module);
+                // What it means is open: nothing more is said where it is used.
+                module.functions[name.symbol.index()] = Some(FunctionName::Failed);
+            }
         }
     }
     for (name, meaning, path) in types {
@@ -241,8 +245,11 @@ fn import(program: &mut Program, id: ModuleId, diagnostics: &mut Vec<Diagnostic>
         match slot {
             None => module.types[name.symbol.index()] = Some(meaning),
             Some(known) if known == meaning => {}
-            Some(_) if is_import => clash(name, "", path, "another import", module),
-            Some(_) => clash(name, "", path, "a declaration of this module", module),
+            Some(_) => {
+                clash(name, "", path, is_import, module);
+                // What it means is open: nothing more is said where it is used.
+                module.types[name.symbol.index()] = Some(TypeName::Failed);
+            }
         }
     }
 }

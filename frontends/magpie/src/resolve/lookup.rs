@@ -81,6 +81,9 @@ impl Program {
         let scope = self.module(other);
         let symbol = scope.parsed.interner.lookup(name).ok_or(Unresolved::NotDeclared)?;
         let meaning = scope.functions[symbol.index()];
+        if meaning == Some(FunctionName::Failed) {
+            return Ok(FunctionName::Failed);
+        }
         let declared = meaning.filter(|meaning| self.declares(other, *meaning));
         match declared {
             None => Err(Unresolved::NotDeclared),
@@ -112,6 +115,7 @@ impl Program {
         let scope = self.module(other);
         let symbol = scope.parsed.interner.lookup(name).ok_or(Unresolved::NotDeclared)?;
         match scope.types[symbol.index()] {
+            Some(TypeName::Failed) => Ok(TypeName::Failed),
             Some(TypeName::Decl(id)) if self.types[id.0 as usize].module == other => {
                 match scope.exports_type(symbol) {
                     true => Ok(TypeName::Decl(id)),
