@@ -5,7 +5,7 @@ use crate::memory;
 use crate::value::{ArrayRef, Val, prim, read};
 use magpie_diag::Span;
 use magpie_mpir::eval::{AtomicOp, SubgroupOp, eval, float_value, int_value};
-use magpie_mpir::{Block, Flags, Inst, MpirFn, Op, Terminator, Value};
+use magpie_mpir::{Block, Const, Flags, Inst, MpirFn, Op, Terminator, Value};
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind, fixed};
 
 /// Why an invocation does not run on.
@@ -198,8 +198,11 @@ fn inst(
         Op::GpuAtomicExchange => atomic(group, inv, f, i, &args, AtomicOp::Exchange),
         Op::GpuAtomicCas => atomic(group, inv, f, i, &args, AtomicOp::Cas),
         Op::GpuPrint => {
-            let texts: Vec<String> =
-                f.args(i).iter().zip(&args).map(|(&v, a)| text(types, f.ty(v), a)).collect();
+            let words = f.args(i).iter().zip(&args).map(|(&v, a)| match f.as_const(v) {
+                Some(Const::Str(s)) => group.module.str(s).to_string(),
+                Some(Const::Bits(_) | Const::Unit | Const::Zero) | None => text(types, f.ty(v), a),
+            });
+            let texts: Vec<String> = words.collect();
             (group.output)(&texts.join(" "));
             Ok(None)
         }

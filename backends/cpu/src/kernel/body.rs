@@ -444,6 +444,12 @@ impl Emitter<'_, '_, '_> {
                 let space = self.b.ins().iconst(types::I64, space as i64);
                 call(self, RtFn::SbAppendStr, &[builder, space]);
             }
+            if let Some(Const::Str(text)) = f.as_const(v) {
+                let text = self.code.runtime.str_object(self.module.str(text));
+                let text = self.b.ins().iconst(types::I64, text as i64);
+                call(self, RtFn::SbAppendStr, &[builder, text]);
+                continue;
+            }
             let p = self.prim(v);
             let x = self.value(v);
             let (to, append) = match p {
