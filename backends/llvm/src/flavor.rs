@@ -75,6 +75,7 @@ impl Flavor {
             ordered_min_max: true,
             exact_rem: false,
             half_division: false,
+            double_to_half: true,
             math: false,
         }
     }

@@ -63,6 +63,7 @@ impl MslTarget {
             ordered_min_max: true,
             exact_rem: false,
             half_division: true,
+            double_to_half: true,
             math: true,
         }
     }

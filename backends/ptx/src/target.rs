@@ -114,6 +114,7 @@ impl PtxTarget {
             ordered_min_max: true,
             exact_rem: false,
             half_division: false,
+            double_to_half: true,
             math: false,
         }
     }

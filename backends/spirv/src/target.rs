@@ -64,6 +64,8 @@ impl SpirvTarget {
             ordered_min_max: true,
             exact_rem: false,
             half_division: false,
+            // Drivers go through f32.
+            double_to_half: false,
             // `GLSL.std.450` has them.
             math: true,
         }

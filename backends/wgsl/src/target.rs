@@ -51,6 +51,7 @@ impl WgslTarget {
             ordered_min_max: true,
             exact_rem: false,
             half_division: false,
+            double_to_half: true,
             math: true,
         }
     }

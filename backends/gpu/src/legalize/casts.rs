@@ -1,4 +1,4 @@
-//! Float to integer conversions, which native forms leave undefined outside the type.
+//! Conversions that native forms leave undefined or round twice.
 
 use super::LegalOps;
 use super::seq::Seq;
@@ -34,7 +34,29 @@ pub(super) fn expand(s: &mut Seq, legal: &LegalOps, v: Value, to: PrimType) -> O
         let single = s.cast(v, PrimType::F32);
         return Some(s.cast(single, PrimType::F16));
     }
+    if (from, to) == (PrimType::F64, PrimType::F16) && !legal.double_to_half {
+        let single = rounded_to_odd(s, v);
+        return Some(s.cast(single, PrimType::F16));
+    }
     None
+}
+
+/// The f64 as f32; where that is not exact, the one of its two neighbours whose significand is odd,
+/// so that rounding it further is rounding the f64.
+fn rounded_to_odd(s: &mut Seq, v: Value) -> Value {
+    let single = s.cast(v, PrimType::F32);
+    let back = s.cast(single, PrimType::F64);
+    let (wanted, found) = (s.same(Op::FAbs, &[v]), s.same(Op::FAbs, &[back]));
+    let bits = s.bits(single, PrimType::U32);
+    let is_above = s.cmp(Op::FcmpOgt, found, wanted);
+    let step = s.bit(is_above, bits);
+    let below = s.sub(bits, step);
+    let one = s.u32(1);
+    let odd = s.or(below, one);
+    // False for NaN, which stays as it is.
+    let is_inexact = s.cmp(Op::FcmpOne, back, v);
+    let bits = s.select(is_inexact, odd, bits);
+    s.bits(bits, PrimType::F32)
 }
 
 /// Truncates inside the type's range, then puts the ends and NaN right.

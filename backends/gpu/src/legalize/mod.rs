@@ -68,6 +68,8 @@ pub struct LegalOps {
     /// Division and square root of f16 are correctly rounded. What `exact_division` says is then
     /// about f32 and f64 only.
     pub half_division: bool,
+    /// f64 to f16 rounds once.
+    pub double_to_half: bool,
     /// Elementary functions. Without them f16 and bf16 go through f32, and what remains is
     /// `f.exp2 f.log2 f.sin f.cos` of f32 with the flag `afn`: the fast approximations of GPUs.
     pub math: bool,
@@ -92,6 +94,7 @@ impl LegalOps {
         ordered_min_max: true,
         exact_rem: true,
         half_division: true,
+        double_to_half: true,
         math: true,
     };
 }

@@ -24,6 +24,7 @@ const NOTHING: LegalOps = LegalOps {
     ordered_min_max: false,
     exact_rem: false,
     half_division: false,
+    double_to_half: false,
     math: true,
 };
 
