@@ -143,6 +143,7 @@ fn compile_magpie(
     let output = magpie_lang::compile(parsed, &mut load, limit);
     session.report_all(output.diagnostics);
     session.stop_on_errors()?;
+    session.report_all(output.kernel_findings);
     let magpie_lang::Output { module, main, kernels, tests, .. } = output;
     Ok(Program { module, main, kernels, tests, entry, rules: RuleSet::MAGPIE, miri: None })
 }

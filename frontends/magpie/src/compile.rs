@@ -22,6 +22,9 @@ pub struct Output {
     pub tests: Vec<FnId>,
     /// Errors and warnings of every stage that ran, sorted.
     pub diagnostics: Vec<Diagnostic>,
+    /// Errors about what may not stand in kernels where the module does not show it. They leave the
+    /// module whole: the rules for kernels find the others of their kind in it.
+    pub kernel_findings: Vec<Diagnostic>,
 }
 
 /// Compiles a program from its entry module.
@@ -48,6 +51,7 @@ pub fn compile(
         output.main = lowered.main;
         output.kernels = lowered.kernels;
         output.tests = lowered.tests;
+        output.kernel_findings = lowered.kernel_findings;
     }
     sort_diagnostics(&mut diagnostics);
     output.diagnostics = diagnostics;

@@ -19,7 +19,7 @@ fn findings(output: &Output, text: &str) -> Vec<String> {
     let file = map.add("test.mp", text);
     let source = map.file(file).unwrap();
     let line = |start| source.line_col(start).line;
-    let diagnostics = output.diagnostics.iter();
+    let diagnostics = output.diagnostics.iter().chain(&output.kernel_findings);
     diagnostics
         .map(|d| format!("{} {} {}", d.severity.name(), d.code, line(d.primary.start)))
         .collect()

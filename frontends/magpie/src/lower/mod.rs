@@ -50,11 +50,14 @@ const MAX_FINDINGS: usize = 1000;
 pub(crate) const MAX_SUGGESTING: usize = 50;
 
 /// What lowering made.
+#[derive(Default)]
 pub(crate) struct Lowered {
     pub(crate) module: Module,
     pub(crate) main: Option<FnId>,
     pub(crate) kernels: Vec<FnId>,
     pub(crate) tests: Vec<FnId>,
+    /// See [`crate::Output::kernel_findings`].
+    pub(crate) kernel_findings: Vec<Diagnostic>,
 }
 
 /// Something about which an error was reported.
@@ -83,6 +86,7 @@ struct Lowering<'p> {
     types: Types,
     module: Module,
     diagnostics: Vec<Diagnostic>,
+    kernel_findings: Vec<Diagnostic>,
     /// How many errors and how many other findings this stage has kept.
     errors: usize,
     warnings: usize,
@@ -116,6 +120,7 @@ pub(crate) fn lower(
         types: Types::new(program, max_instances),
         module: Module::new(),
         diagnostics: std::mem::take(diagnostics),
+        kernel_findings: Vec::new(),
         errors: 0,
         warnings: 0,
         instances: Vec::new(),
@@ -138,7 +143,7 @@ impl<'p> Lowering<'p> {
         let program = self.program;
         self.with_types(crate::types::define_all);
         if !self.check_type_sizes() {
-            return Lowered { module: Module::new(), main: None, kernels: vec![], tests: vec![] };
+            return Lowered::default();
         }
         self.check_declarations();
         self.collect_impls();
@@ -168,7 +173,13 @@ impl<'p> Lowering<'p> {
         self.check_type_sizes();
         let main = self.main();
         let tests = self.tests();
-        Lowered { module: std::mem::take(&mut self.module), main, kernels, tests }
+        Lowered {
+            module: std::mem::take(&mut self.module),
+            main,
+            kernels,
+            tests,
+            kernel_findings: std::mem::take(&mut self.kernel_findings),
+        }
     }
 
     /// Whether all types made so far are small enough; those that are not are reported.

@@ -30,11 +30,10 @@ impl Body<'_, '_> {
     fn constant_instruction(&mut self, id: ConstId) -> Lower {
         let v = self.constant(id)?;
         if self.on_device && self.f.ty(v) == fixed::STR {
-            return Err(self.error(
-                Code::MPG_CORE_1104,
-                "`Str` does not exist in kernels",
-                "print constant text with `gpu.print`, and keep other strings on the host",
-            ));
+            let message = "`Str` does not exist in kernels";
+            let help = "print constant text with `gpu.print`, and keep other strings on the host";
+            let finding = Diagnostic::new(Code::MPG_CORE_1104, self.span, message).with_help(help);
+            self.cx.kernel_findings.push(finding);
         }
         Ok(Out::Value(v))
     }
