@@ -141,7 +141,7 @@ impl Contender for OnGpu {
 /// The kernel of a case with other code, which takes its parameters and nothing else.
 fn with_code(case: Case, code: Vec<u8>) -> KernelBlob {
     let mut session = session(case.example, DriverKind::Cuda);
-    let blobs = compile_kernels(&mut session, GpuBackend::Ptx)
+    let blobs = compile_kernels(&mut session, &[GpuBackend::Ptx])
         .unwrap_or_else(|_| panic!("{:?}", session.take_findings()));
     let found = blobs.into_iter().find(|(name, _)| name.trim_start_matches('@') == case.kernel);
     let (_, mut blob) = found.unwrap_or_else(|| panic!("no kernel `{}`", case.kernel));

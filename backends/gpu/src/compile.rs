@@ -94,8 +94,9 @@ pub trait BodyCompiler: Sync {
     }
 }
 
-/// Code generators recurse over what they are given, as deep as on the main thread.
-const STACK: usize = 8 << 20;
+/// Bytes of stack of a thread that compiles: code generators recurse over what they are given, as
+/// deep as on the main thread.
+pub const STACK: usize = 8 << 20;
 
 /// Does two things at the same time, if the system has another thread for it.
 fn at_once<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {

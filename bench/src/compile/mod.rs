@@ -35,21 +35,22 @@ const CUDA: &str = "cuda_compile";
 const NVRTC: &str = "nvrtc";
 const PTX_DIRECT: &str = "ptx direct";
 
-/// One kernel of 50 operations to each target; `ptx` and `hip` by the LLVM of this machine.
+/// One kernel of 50 operations to each target, and to all at the same time; `ptx` and `hip` by the LLVM
+/// of this machine.
 fn targets() -> Vec<Box<dyn Contender>> {
-    [
-        ("spv", GpuBackend::Spv),
-        ("wgsl", GpuBackend::Wgsl),
-        ("msl", GpuBackend::Msl),
-        (PTX_DIRECT, GpuBackend::Ptx),
-        ("ptx", GpuBackend::Ptx),
-        ("hip", GpuBackend::Hip),
-    ]
-    .into_iter()
-    .map(|(name, backend)| -> Box<dyn Contender> {
-        Box::new(Magpie::for_target(name, backend, 50))
-    })
-    .collect()
+    let targets: [(_, &[GpuBackend]); 7] = [
+        ("spv", &[GpuBackend::Spv]),
+        ("wgsl", &[GpuBackend::Wgsl]),
+        ("msl", &[GpuBackend::Msl]),
+        (PTX_DIRECT, &[GpuBackend::Ptx]),
+        ("ptx", &[GpuBackend::Ptx]),
+        ("hip", &[GpuBackend::Hip]),
+        ("all five", &GpuBackend::TARGETS),
+    ];
+    let contender = |(name, backends)| -> Box<dyn Contender> {
+        Box::new(Magpie::for_targets(name, backends, 50))
+    };
+    targets.into_iter().map(contender).collect()
 }
 
 /// The kernel of 50 operations to PTX, beside the compilers of a machine with the CUDA toolkit.
@@ -58,8 +59,8 @@ fn for_cuda() -> Vec<Box<dyn Contender>> {
         Box::new(Nvrtc::new(50)),
         Box::new(Nvcc::new(50)),
         Box::new(Triton::new(50)),
-        Box::new(Magpie::for_target("magpie, LLVM", GpuBackend::Ptx, 50)),
-        Box::new(Magpie::for_target(PTX_DIRECT, GpuBackend::Ptx, 50)),
+        Box::new(Magpie::for_targets("magpie, LLVM", &[GpuBackend::Ptx], 50)),
+        Box::new(Magpie::for_targets(PTX_DIRECT, &[GpuBackend::Ptx], 50)),
     ]
 }
 
@@ -84,7 +85,7 @@ fn contenders(ops: usize) -> Vec<Box<dyn Contender>> {
 
 struct Magpie {
     name: &'static str,
-    backend: GpuBackend,
+    backends: Vec<GpuBackend>,
     /// Holds the source and a manifest.
     folder: Folder,
     bytes: usize,
@@ -92,16 +93,16 @@ struct Magpie {
 
 impl Magpie {
     fn new(ops: usize) -> Magpie {
-        Magpie::for_target("magpie", GpuBackend::Spv, ops)
+        Magpie::for_targets("magpie", &[GpuBackend::Spv], ops)
     }
 
-    fn for_target(name: &'static str, backend: GpuBackend, ops: usize) -> Magpie {
+    fn for_targets(name: &'static str, backends: &[GpuBackend], ops: usize) -> Magpie {
         let unique = format!("{ops}-{}", name.replace([' ', ','], "-"));
         let folder = Folder::new(&unique, "main.mp", &sources::magpie(ops));
         if name == PTX_DIRECT {
             folder.write("Magpie.toml", "[gpu.ptx]\ncodegen = \"direct\"\n");
         }
-        Magpie { name, backend, folder, bytes: 0 }
+        Magpie { name, backends: backends.to_vec(), folder, bytes: 0 }
     }
 }
 
@@ -113,7 +114,7 @@ impl Contender for Magpie {
     fn run(&mut self) {
         let entry = Some(self.folder.path().join("main.mp"));
         let mut session = Session::new(Options { entry, ..Options::new("check") });
-        let blobs = compile_kernels(&mut session, self.backend)
+        let blobs = compile_kernels(&mut session, &self.backends)
             .unwrap_or_else(|_| panic!("{:?}", session.take_findings()));
         let size =
             |code: &BlobCode| if let BlobCode::Bytes(bytes) = code { bytes.len() } else { 0 };

@@ -154,20 +154,26 @@ fn make(
     let Some(mut kernels) = kernels else { return Ok(files) };
     kernels.sources = sources;
     let compiler = Compiler::new(&session.options, &project.manifest, session.log());
+    let mut jobs = Vec::new();
+    for &id in &kernels.ids {
+        jobs.extend(GpuBackend::TARGETS.map(|backend| (id, backend)));
+    }
+    jobs.retain(|&(id, backend)| {
+        let asked = session.options.blobs.contains(&backend);
+        (asked || kernels.target(id) == Some(backend)) && kernels.may_exist_for(id, backend)
+    });
+    let compiled = compiler.compile_all(&kernels, &jobs, session.options.threads());
+    let mut compiled = jobs.iter().zip(compiled).peekable();
     let mut entries = Vec::new();
     for &id in &kernels.ids {
         let mut blobs = Vec::new();
-        for backend in GpuBackend::TARGETS {
-            let asked = session.options.blobs.contains(&backend);
-            let is_wanted = asked || kernels.target(id) == Some(backend);
-            if is_wanted && kernels.may_exist_for(id, backend) {
-                match compiler.compile(&kernels, id, backend, None) {
-                    Ok(blob) => {
-                        session.report_all(compiler.warning(&kernels, id, backend, None));
-                        blobs.push(blob);
-                    }
-                    Err(errors) => session.report_all(errors),
+        while let Some((&(_, backend), result)) = compiled.next_if(|((of, _), _)| *of == id) {
+            match result {
+                Ok(blob) => {
+                    session.report_all(compiler.warning(&kernels, id, backend, None));
+                    blobs.push(blob);
                 }
+                Err(errors) => session.report_all(errors),
             }
         }
         let name = kernels.func(id).sid.file_name();

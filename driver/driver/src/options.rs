@@ -26,7 +26,7 @@ pub struct Options {
     pub target: Option<String>,
     /// `--max-errors N`: errors that are shown.
     pub max_errors: usize,
-    /// `--jobs N`: processes that run at once; `None` for one a core.
+    /// `--jobs N`: threads that compile and processes that test at once; `None` for one a core.
     pub jobs: Option<usize>,
     /// `--cache-dir DIR` or `MAGPIE_CACHE_DIR`.
     pub cache_dir: Option<PathBuf>,
@@ -56,6 +56,12 @@ impl Options {
             blobs: Vec::new(),
             verbose: false,
         }
+    }
+
+    /// How much is done at the same time: `--jobs`, or the cores of the machine.
+    pub(crate) fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.unwrap_or_else(cores)
     }
 }
 

@@ -77,14 +77,14 @@ pub fn load_kernels(session: &mut Session) -> Result<LoadedKernels, Stop> {
     Ok(loaded)
 }
 
-/// Compiles every kernel of the session's program that may exist for a back end, without a cache;
-/// gives them with their names.
+/// Compiles every kernel of the session's program for those of these back ends for which it may
+/// exist, without a cache; gives them with their names, kernel by kernel.
 ///
 /// # Errors
 /// The program is refused.
 pub fn compile_kernels(
     session: &mut Session,
-    backend: GpuBackend,
+    backends: &[GpuBackend],
 ) -> Result<Vec<(String, KernelBlob)>, Stop> {
     let project = Project::find(session)?;
     let program = frontend::load(session, &project)?;
@@ -92,8 +92,12 @@ pub fn compile_kernels(
     let compiler = Compiler::uncached(&project.manifest, session.log());
     let mut blobs = Vec::new();
     if let Some(kernels) = &kernels {
-        for &id in kernels.ids.iter().filter(|&&id| kernels.may_exist_for(id, backend)) {
-            match compiler.compile(kernels, id, backend, None) {
+        let of_kernel = |&id: &FnId| backends.iter().map(move |&backend| (id, backend));
+        let mut jobs: Vec<_> = kernels.ids.iter().flat_map(of_kernel).collect();
+        jobs.retain(|&(id, backend)| kernels.may_exist_for(id, backend));
+        let compiled = compiler.compile_all(kernels, &jobs, session.options.threads());
+        for (&(id, _), result) in jobs.iter().zip(compiled) {
+            match result {
                 Ok(blob) => blobs.push((kernels.name(id).to_string(), blob)),
                 Err(errors) => session.report_all(errors),
             }

@@ -58,10 +58,8 @@ pub fn test(
         let message = format!("cannot find the program of this command: {why}");
         session.refuse(Code::MPL0007, message, "call it by its full path")
     })?;
-    let jobs =
-        session.options.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
     let flags = flags(session);
-    let results = run_all(&program, &flags, &tests, jobs.unwrap_or(1), report);
+    let results = run_all(&program, &flags, &tests, session.options.threads(), report);
     Ok(TestSummary { results, left_out })
 }
 

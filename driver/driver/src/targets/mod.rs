@@ -18,11 +18,12 @@ use crate::session::Log;
 use bodies::{Bodies, bodies};
 use magpie_codegen_llvm::tool::{Environment, Linker, Llvm, Target, ToolError, ToolPaths};
 use magpie_diag::Diagnostic;
-use magpie_gpu::compile::BodyCompiler;
+use magpie_gpu::compile::{BodyCompiler, STACK};
 use magpie_mpir::FnId;
 use magpie_rt::gpu::DeviceProperties;
 use magpie_types::kernel::{DeviceFeatures, GpuBackend, KernelBlob};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) use interp::Interpreter;
 
@@ -107,6 +108,38 @@ impl Compiler {
         }
     }
 
+    /// Compiles kernels for any device of their back ends, `threads` at a time. The results are in
+    /// the order of the jobs.
+    pub(crate) fn compile_all(
+        &self,
+        kernels: &Kernels,
+        jobs: &[(FnId, GpuBackend)],
+        threads: usize,
+    ) -> Vec<Result<KernelBlob, Vec<Diagnostic>>> {
+        let results: Vec<OnceLock<_>> = jobs.iter().map(|_| OnceLock::new()).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                let (Some(&(id, backend)), Some(result)) = (jobs.get(n), results.get(n)) else {
+                    return;
+                };
+                result.get_or_init(|| self.compile(kernels, id, backend, None));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(jobs.len()) {
+                // What no thread can be had for is done by this one.
+                let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+            }
+            work();
+        });
+        let done = results.into_iter().zip(jobs).map(|(result, &(id, backend))| {
+            result.into_inner().unwrap_or_else(|| self.compile(kernels, id, backend, None))
+        });
+        done.collect()
+    }
+
     /// What keeps a kernel from running on a target, as far as that shows without tools.
     pub(crate) fn check(
         &self,
@@ -139,10 +172,11 @@ impl Compiler {
         target: &str,
     ) -> Result<KernelBlob, Vec<Diagnostic>> {
         let make = || {
-            let blob = kernels.with_optimized(id, |module, pipeline| {
-                let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
-                emitter.emit_bodies(&robust, unchecked.as_ref(), &module.types)
-            })?;
+            let Bodies { robust, unchecked } = kernels
+                .with_optimized(id, |module, pipeline| bodies(module, module.func(id), pipeline));
+            // Other kernels may be optimised meanwhile; that makes no types.
+            let types = &kernels.module.types;
+            let blob = emitter.emit_bodies(&robust, unchecked.as_ref(), types)?;
             checkers::check(&blob, kernels.name(id), kernels.func(id).span).map(|()| blob)
         };
         if self.cache.folder().is_none() {
