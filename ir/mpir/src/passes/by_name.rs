@@ -55,6 +55,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("sccp", Pass::OfFn(|f, _, ctx| sccp(f, ctx))),
     ("simplify_cfg", Pass::OfFn(|f, _, ctx| simplify_cfg(f, ctx))),
     ("unroll", Pass::OfFn(|f, _, ctx| unroll(f, ctx))),
+    ("unroll_counted", Pass::OfFn(|f, _, ctx| unroll_counted(f, ctx))),
 ];
 
 /// Runs the pass of a name over a module: over each function, when it is a pass over functions.

@@ -31,6 +31,7 @@ mod replacements;
 mod sccp;
 mod simplify_cfg;
 mod unroll;
+mod unroll_counted;
 
 pub use by_name::run_named_pass;
 pub use carry_callees::{callees_of, carry_callees, reached_by_calls};
@@ -55,3 +56,4 @@ pub use preconditions::{Unchecked, preconditions};
 pub use sccp::sccp;
 pub use simplify_cfg::simplify_cfg;
 pub use unroll::unroll;
+pub use unroll_counted::unroll_counted;

@@ -36,6 +36,10 @@ const HOST: &[Step] = steps![
     simplify_cfg,
     fold(types),
     licm(types),
+    unroll_counted,
+    simplify_cfg,
+    fold(types),
+    gvn(types),
     dce,
     simplify_cfg,
 ];

@@ -58,16 +58,16 @@ pub fn unroll(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
 }
 
 /// A loop of the form that can be unrolled: one way in, one way back, one way out.
-struct Candidate {
-    header: Block,
-    preheader: Block,
-    latch: Block,
+pub(super) struct Candidate {
+    pub(super) header: Block,
+    pub(super) preheader: Block,
+    pub(super) latch: Block,
     /// The block that leaves the loop, the header or the latch, and where it leads.
-    exiting: Block,
-    exit: Block,
+    pub(super) exiting: Block,
+    pub(super) exit: Block,
     /// Where it leads otherwise.
-    inside: Block,
-    size: usize,
+    pub(super) inside: Block,
+    pub(super) size: usize,
 }
 
 fn candidate(f: &MpirFn, cfg: &Cfg, loops: &Loops, l: LoopId) -> Option<Candidate> {
@@ -205,14 +205,14 @@ fn slice(
 }
 
 /// Makes the copies of one loop.
-struct Copier<'a> {
-    f: &'a mut MpirFn,
+pub(super) struct Copier<'a> {
+    pub(super) f: &'a mut MpirFn,
     /// The blocks of the loop, the header first.
-    blocks: &'a [Block],
-    candidate: &'a Candidate,
+    pub(super) blocks: &'a [Block],
+    pub(super) candidate: &'a Candidate,
     /// What a value of the loop is in the current copy.
-    values: &'a mut Vec<Value>,
-    replacements: &'a mut Replacements,
+    pub(super) values: &'a mut Vec<Value>,
+    pub(super) replacements: &'a mut Replacements,
 }
 
 impl Copier<'_> {
@@ -246,12 +246,12 @@ impl Copier<'_> {
         self.leave(from);
     }
 
-    fn position(&self, b: Block) -> usize {
+    pub(super) fn position(&self, b: Block) -> usize {
         self.blocks.iter().position(|&x| x == b).unwrap_or(0)
     }
 
     /// Sends the end of the copy before, or the preheader, into the next header.
-    fn enter(&mut self, from: Block, header: Block, round: usize) {
+    pub(super) fn enter(&mut self, from: Block, header: Block, round: usize) {
         let c = self.candidate;
         self.f.block_mut(from).term = Terminator::Br(header);
         let phis: Vec<Inst> = self.f.phis(c.header).collect();
@@ -270,14 +270,15 @@ impl Copier<'_> {
     }
 
     /// What `v` is in the current copy.
-    fn value(&self, v: Value) -> Value {
+    pub(super) fn value(&self, v: Value) -> Value {
         match self.values.get(v.index()) {
             Some(&copy) if copy.0 != u32::MAX => copy,
             _ => v,
         }
     }
 
-    fn copy_insts(&mut self, copies: &[Block], blocks: usize) {
+    /// Copies the instructions of the first blocks; gives back each with its copy.
+    pub(super) fn copy_insts(&mut self, copies: &[Block], blocks: usize) -> Vec<(Inst, Inst)> {
         let mut made = Vec::new();
         for (n, &to) in copies.iter().enumerate().take(blocks) {
             let from = self.blocks[n];
@@ -299,7 +300,7 @@ impl Copier<'_> {
                 }
             }
         }
-        for (i, copy) in made {
+        for &(i, copy) in &made {
             if self.f.inst(i).op == Op::Phi {
                 let arms: Vec<_> = self
                     .f
@@ -309,9 +310,10 @@ impl Copier<'_> {
                 self.f.set_phi_arms(copy, &arms);
             }
         }
+        made
     }
 
-    fn copy_terminator(&mut self, n: usize, copies: &[Block], is_last: bool) {
+    pub(super) fn copy_terminator(&mut self, n: usize, copies: &[Block], is_last: bool) {
         let c = self.candidate;
         let b = self.blocks[n];
         let mut term = self.f.block(b).term.clone();
