@@ -162,7 +162,7 @@ fn make(
         let asked = session.options.blobs.contains(&backend);
         (asked || kernels.target(id) == Some(backend)) && kernels.may_exist_for(id, backend)
     });
-    let compiled = compiler.compile_all(&kernels, &jobs, session.options.threads());
+    let compiled = compiler.compile_all(&kernels, &jobs, &session.options);
     let mut compiled = jobs.iter().zip(compiled).peekable();
     let mut entries = Vec::new();
     for &id in &kernels.ids {

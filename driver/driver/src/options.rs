@@ -61,7 +61,7 @@ impl Options {
     /// How much is done at the same time: `--jobs`, or the cores of the machine.
     pub(crate) fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.jobs.unwrap_or_else(cores)
+        self.jobs.unwrap_or_else(cores).max(1)
     }
 }
 

@@ -95,7 +95,7 @@ pub fn compile_kernels(
         let of_kernel = |&id: &FnId| backends.iter().map(move |&backend| (id, backend));
         let mut jobs: Vec<_> = kernels.ids.iter().flat_map(of_kernel).collect();
         jobs.retain(|&(id, backend)| kernels.may_exist_for(id, backend));
-        let compiled = compiler.compile_all(kernels, &jobs, session.options.threads());
+        let compiled = compiler.compile_all(kernels, &jobs, &session.options);
         for (&(id, _), result) in jobs.iter().zip(compiled) {
             match result {
                 Ok(blob) => blobs.push((kernels.name(id).to_string(), blob)),

@@ -108,13 +108,13 @@ impl Compiler {
         }
     }
 
-    /// Compiles kernels for any device of their back ends, `threads` at a time. The results are in
-    /// the order of the jobs.
+    /// Compiles kernels for any device of their back ends, several at a time. The results are in the
+    /// order of the jobs.
     pub(crate) fn compile_all(
         &self,
         kernels: &Kernels,
         jobs: &[(FnId, GpuBackend)],
-        threads: usize,
+        options: &Options,
     ) -> Vec<Result<KernelBlob, Vec<Diagnostic>>> {
         let results: Vec<OnceLock<_>> = jobs.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
@@ -128,7 +128,9 @@ impl Compiler {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..threads.min(jobs.len()) {
+            // The system is asked for its cores only when there is something to share.
+            let helpers = if jobs.len() > 1 { options.threads().min(jobs.len()) - 1 } else { 0 };
+            for _ in 0..helpers {
                 // What no thread can be had for is done by this one.
                 let _ = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
             }
