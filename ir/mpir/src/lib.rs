@@ -14,6 +14,7 @@ mod builder;
 pub mod eval;
 mod func;
 mod ids;
+mod inst;
 mod module;
 mod module_eq;
 mod op;
@@ -27,11 +28,12 @@ pub mod testing;
 pub mod verify;
 
 pub use builder::{Builder, Variable};
-pub use func::{
-    AddressSpace, Const, Domain, Flags, InstData, KernelSpans, MpirBlock, MpirFn, MpirGpuMeta,
+pub use func::MpirFn;
+pub use ids::{Block, FnId, Inst, StrId, Value};
+pub use inst::{
+    AddressSpace, Const, Domain, Flags, InstData, KernelSpans, MpirBlock, MpirGpuMeta,
     MpirLocalDecl, Terminator, ValueDef, imm_pair,
 };
-pub use ids::{Block, FnId, Inst, StrId, Value};
 pub use module::Module;
 pub use module_eq::module_eq;
 pub use op::{Class, Consumes, ImmKind, ImmPart, Immediate, Memory, Op, OpInfo, Place, Signature};
