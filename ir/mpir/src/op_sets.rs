@@ -127,6 +127,23 @@ macro_rules! fcmp_ops {
     };
 }
 
+/// Operations on vectors that become operations on components.
+#[macro_export]
+macro_rules! lowered_vector_ops {
+    () => {
+        $crate::Op::VecSplat
+            | $crate::Op::VecInsert
+            | $crate::Op::VecDot
+            | $crate::Op::VecCross
+            | $crate::Op::VecLength
+            | $crate::Op::VecNormalize
+            | $crate::Op::VecReflect
+            | $crate::Op::VecMix
+            | $crate::Op::VecAny
+            | $crate::Op::VecAll
+    };
+}
+
 /// Operations on vectors as a whole.
 #[macro_export]
 macro_rules! vector_ops {

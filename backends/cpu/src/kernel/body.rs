@@ -179,16 +179,7 @@ impl Emitter<'_, '_, '_> {
             Op::GpuBarrier | Op::Phi => None,
             // What the callers of the compiler refuse or have lowered.
             magpie_mpir::struct_ops!()
-            | Op::VecSplat
-            | Op::VecInsert
-            | Op::VecDot
-            | Op::VecCross
-            | Op::VecLength
-            | Op::VecNormalize
-            | Op::VecReflect
-            | Op::VecMix
-            | Op::VecAny
-            | Op::VecAll
+            | magpie_mpir::lowered_vector_ops!()
             | Op::GpuMetalSimdShuffle
             | Op::GpuMetalSimdSum
             | Op::GpuMetalSimdPrefixSum

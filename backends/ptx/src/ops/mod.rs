@@ -166,16 +166,7 @@ impl Emitter<'_, '_> {
             | Op::FTanh
             | Op::FAtan2
             | Op::FPow
-            | Op::VecSplat
-            | Op::VecInsert
-            | Op::VecDot
-            | Op::VecCross
-            | Op::VecLength
-            | Op::VecNormalize
-            | Op::VecReflect
-            | Op::VecMix
-            | Op::VecAny
-            | Op::VecAll
+            | magpie_mpir::lowered_vector_ops!()
             | Op::Phi
             | Op::StructNew
             | Op::StructGet => Err(self.broken_at(i, "must be lowered before emission")),
