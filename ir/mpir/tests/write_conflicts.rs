@@ -315,6 +315,46 @@ fn loops() {
 }
 
 #[test]
+fn several_loops() {
+    // Rounds of two loops pull the index to opposite sides: together no further than one of them.
+    let store = "%a: u32 = i.mul %i, u32 16\n%b: u32 = i.add %a, %j\ngpu.buffer_store %o, %b, %i";
+    let second = |bound: &str| {
+        let text = counted("u32 0", "u32 1", bound, &store.replace("%b", "%f").replace("%a", "%e"));
+        [("%j", "%l"), ("%more", "%again"), ("%next", "%then")]
+            .into_iter()
+            .fold(text, |text, (from, to)| text.replace(from, to))
+            .replace("bb3", "bb6")
+            .replace("bb2", "bb5")
+            .replace("bb1", "bb4")
+            .replace("bb0", "bb3")
+    };
+    let first = counted("u32 0", "u32 1", "u32 16", store);
+    assert_eq!(of_line(&format!("{first}\n{}", second("u32 16"))), ["unique", "unique"]);
+    assert_eq!(of_line(&format!("{first}\n{}", second("u32 17"))), ["unknown", "unknown"]);
+}
+
+#[test]
+fn transposed_within_bounds() {
+    let transposed = |limit: u32| {
+        let body = format!(
+            "%c: bool = icmp.ult %i, u32 {limit}
+             cbr %c, bb1, bb2
+             bb1:
+             %y: u32 = i.udiv %i, u32 5
+             %x: u32 = i.urem %i, u32 5
+             %a: u32 = i.mul %x, u32 3
+             %b: u32 = i.add %a, %y
+             gpu.buffer_store %o, %b, %i
+             br bb2
+             bb2:"
+        );
+        of_line(&body)
+    };
+    assert_eq!(transposed(15), ["unique"]);
+    assert_eq!(transposed(16), ["1,0,0 and 15,0,0 at 3"]);
+}
+
+#[test]
 fn strides_of_the_whole_launch() {
     let stride = |size: u32| {
         let body = counted("%i", "%step", "%n", "gpu.buffer_store %o, %j, %i");

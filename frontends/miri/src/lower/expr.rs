@@ -302,8 +302,13 @@ impl Body<'_, '_, '_> {
     }
 
     fn tuple_item(&mut self, val: Val, n: u32, span: Span) -> Lower<Val> {
-        let TyKind::Tuple(items) = self.cx.tys.kind(val.ty) else {
-            let message = format!("a `{}` has no items by number", self.cx.ty_name(val.ty));
+        let t = self.tuple_item_type(val.ty, n, span)?;
+        Ok(self.field(val, n, t))
+    }
+
+    pub(super) fn tuple_item_type(&mut self, tuple: Ty, n: u32, span: Span) -> Lower<Ty> {
+        let TyKind::Tuple(items) = self.cx.tys.kind(tuple) else {
+            let message = format!("a `{}` has no items by number", self.cx.ty_name(tuple));
             return Err(self.error(Code::MIR0202, span, message, "only tuples have them"));
         };
         let Some(&t) = self.cx.tys.items(items).get(n as usize) else {
@@ -311,8 +316,16 @@ impl Body<'_, '_, '_> {
             let message = format!("item {n} of a tuple of {count}");
             return Err(self.error(Code::MIR0205, span, message, "count from 0"));
         };
-        let t = self.norm(t);
-        Ok(self.field(val, n, t))
+        Ok(self.norm(t))
+    }
+
+    /// The constant index of a tuple.
+    pub(super) fn tuple_index(&mut self, index: ExprId) -> Lower<u32> {
+        let subst = self.subst.clone();
+        let help = "write a literal: `t[0]`";
+        let what = "the index of a tuple";
+        let n = self.cx.need_const_int(index, &subst, Code::MIR0202, what, help)?;
+        Ok(u32::try_from(n).unwrap_or(u32::MAX))
     }
 
     fn index(&mut self, base: ExprId, index: ExprId, span: Span) -> Lower<Val> {
@@ -350,16 +363,8 @@ impl Body<'_, '_, '_> {
                 Ok(self.element(chars, index, ty::STR, span))
             }
             TyKind::Tuple(_) => {
-                let subst = self.subst.clone();
-                let help = "write a literal: `t[0]`";
-                let n = self.cx.need_const_int(
-                    index,
-                    &subst,
-                    Code::MIR0202,
-                    "the index of a tuple",
-                    help,
-                )?;
-                self.tuple_item(array, u32::try_from(n).unwrap_or(u32::MAX), span)
+                let n = self.tuple_index(index)?;
+                self.tuple_item(array, n, span)
             }
             TyKind::Error => Err(Poisoned),
             _ => {
@@ -492,11 +497,16 @@ impl Body<'_, '_, '_> {
         let b = self.expr(end, Some(int))?;
         self.check_ends([(a, start), (b, end)], code)?;
         let id = self.machine(int);
-        let (a, mut b) = (self.b.cast(a.v, id), self.b.cast(b.v, id));
-        if inclusive {
+        let constant = |body: &mut Self, e: ExprId, more: i128| {
+            let n = body.known_int(e)? + more;
+            Some(body.b.const_bits(id, n as u64))
+        };
+        let a = constant(self, start, 0).unwrap_or_else(|| self.b.cast(a.v, id));
+        let b = constant(self, end, inclusive.into()).unwrap_or_else(|| {
+            let b = self.b.cast(b.v, id);
             let one = self.b.const_bits(id, 1);
-            b = self.b.same(Op::IAdd, &[b, one]);
-        }
+            if inclusive { self.b.same(Op::IAdd, &[b, one]) } else { b }
+        });
         Ok((self.val(int, a), self.val(int, b)))
     }
 

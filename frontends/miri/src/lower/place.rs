@@ -66,6 +66,13 @@ impl Body<'_, '_, '_> {
                 path.ty = t;
                 Ok(path)
             }
+            &ExprKind::Field(base, n) => {
+                let mut path = self.path(base)?;
+                let t = self.tuple_item_type(path.ty, n, span)?;
+                path.steps.push(Step::Field { n, ty: t });
+                path.ty = t;
+                Ok(path)
+            }
             ExprKind::Error => Err(Poisoned),
             _ => {
                 let help = "bind the value to a `var` and change that";
@@ -136,6 +143,11 @@ impl Body<'_, '_, '_> {
             TyKind::Map(k, v) => {
                 let key = self.expr_as(index, k)?;
                 Ok(Step::Key { key, ty: v, span })
+            }
+            TyKind::Tuple(_) => {
+                let n = self.tuple_index(index)?;
+                let ty = self.tuple_item_type(base, n, span)?;
+                Ok(Step::Field { n, ty })
             }
             TyKind::Error => Err(Poisoned),
             _ => {

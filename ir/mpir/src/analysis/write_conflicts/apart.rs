@@ -27,11 +27,19 @@ struct Equation {
     single: Vec<(Side, Digit, Polynomial)>,
 }
 
-/// A summand of which only the size matters.
+/// A summand by its size.
 struct Summand {
     side: Side,
     digit: Digit,
     factor: Polynomial,
+    /// What the digit of one invocation adds to; a difference may do either.
+    sign: Option<Sign>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sign {
+    Plus,
+    Minus,
 }
 
 /// Bounds that are tried for one pair of stores.
@@ -193,7 +201,12 @@ impl Proof<'_, '_> {
         let differences = e.differences.iter().filter(|(d, _)| !same.contains(d));
         for (side, &digit, c) in differences.map(|(d, c)| (Side::Both, d, c)).chain(singles) {
             let Some(factor) = self.size(c) else { return Solved::Nothing };
-            summands.push(Summand { side, digit, factor });
+            let sign = match (side, &factor == c) {
+                (Side::Both, _) => None,
+                (Side::First, true) | (Side::Second, false) => Some(Sign::Plus),
+                (Side::First, false) | (Side::Second, true) => Some(Sign::Minus),
+            };
+            summands.push(Summand { side, digit, factor, sign });
         }
         // Without any digit the constant is what has to be 0, and so has it when it is larger than
         // all digits can make up for.
@@ -211,11 +224,17 @@ impl Proof<'_, '_> {
         Solved::Nothing
     }
 
-    /// Whether `room` is not less than the summands can be together, without the one of a position.
+    /// Whether the summands, without the one of a position, are together never further from 0 than
+    /// `room`, on either side.
     fn is_larger(&self, room: Polynomial, summands: &[Summand], without: usize) -> bool {
-        let rest: Vec<&Summand> =
-            summands.iter().enumerate().filter(|&(n, _)| n != without).map(|(_, s)| s).collect();
-        self.has_room(room, &rest)
+        [Sign::Plus, Sign::Minus].into_iter().all(|sign| {
+            let rest = summands
+                .iter()
+                .enumerate()
+                .filter(|&(n, s)| n != without && s.sign.is_none_or(|own| own == sign));
+            let rest: Vec<&Summand> = rest.map(|(_, s)| s).collect();
+            self.has_room(room.clone(), &rest)
+        })
     }
 
     /// Tries the bounds of the first summand, and goes on with what is left.
@@ -242,7 +261,12 @@ impl Proof<'_, '_> {
         let summands: Vec<Summand> = a
             .terms
             .iter()
-            .map(|(digit, factor)| Summand { side, digit: *digit, factor: factor.clone() })
+            .map(|(digit, factor)| Summand {
+                side,
+                digit: *digit,
+                factor: factor.clone(),
+                sign: Some(Sign::Plus),
+            })
             .collect();
         let has_signs = a.terms.iter().chain(&b.terms).all(|t| self.is_nonnegative(&t.1));
         let room = b.constant.plus(&a.constant, -1);
