@@ -148,7 +148,10 @@ impl Body<'_, '_, '_> {
                 continue;
             }
             let val = self.expr(arg.value, want)?;
-            let width = |body: &Self, t: Ty| body.scalar(t).map_or(0, PrimType::bit_width);
+            let width = |body: &Self, t: Ty| match body.cx.tys.kind(t) {
+                TyKind::Vector(..) => u32::MAX,
+                _ => body.scalar(t).map_or(0, PrimType::bit_width),
+            };
             if widest.is_none_or(|w| width(self, val.ty) > width(self, w.ty)) {
                 widest = Some(val);
             }

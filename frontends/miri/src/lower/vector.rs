@@ -3,7 +3,7 @@
 use super::body::{Body, Val};
 use super::{Lower, Poisoned};
 use crate::ast::*;
-use crate::ty::{Ty, TyKind};
+use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
 
@@ -72,10 +72,22 @@ impl Body<'_, '_, '_> {
         Ok(self.vector_of(val.ty, parts))
     }
 
+    /// A number beside a vector: `int` and `float` become what its components are.
+    fn as_component(&mut self, val: Val, component: Ty, span: Span) -> Lower<Val> {
+        let adapts = val.ty == ty::INT && self.cx.tys.is_int(component)
+            || val.ty == ty::FLOAT && component == ty::F32;
+        if adapts && !self.device { self.coerce(val, component, span) } else { Ok(val) }
+    }
+
     /// An operation between vectors, or a vector and a number, component by component.
     pub(super) fn vector_binary(&mut self, op: BinaryOp, x: Val, y: Val, span: Span) -> Lower<Val> {
         let (a, b) = (self.vector_kind(x.ty), self.vector_kind(y.ty));
         let (c, n) = a.or(b).ok_or(Poisoned)?;
+        let (x, y) = match (a, b) {
+            (Some(_), None) => (x, self.as_component(y, c, span)?),
+            (None, Some(_)) => (self.as_component(x, c, span)?, y),
+            _ => (x, y),
+        };
         let fits = match (a, b) {
             (Some(a), Some(b)) => a == b,
             (Some(_), None) => y.ty == c,
@@ -218,16 +230,17 @@ impl Body<'_, '_, '_> {
     /// `mix(a, b, t)` of two vectors and a number.
     pub(super) fn vector_mix(&mut self, vals: &[Val], span: Span) -> Lower<Val> {
         let (c, _) = self.vector_kind(vals[0].ty).ok_or(Poisoned)?;
-        let fits = vals[1].ty == vals[0].ty && vals[2].ty == c && self.cx.tys.is_float(c);
+        let t = self.as_component(vals[2], c, span)?;
+        let fits = vals[1].ty == vals[0].ty && t.ty == c && self.cx.tys.is_float(c);
         if !fits {
             let help =
                 "write `mix(a, b, t)` with vectors `a` and `b` of one float type and a number `t`";
             return Err(self.error(Code::MIR2201, span, "`mix` of these types", help));
         }
         let one = self.float_literal(1.0, None, Some(c));
-        let rest = self.apply(BinaryOp::Sub, one, vals[2], span)?;
+        let rest = self.apply(BinaryOp::Sub, one, t, span)?;
         let a = self.vector_binary(BinaryOp::Mul, vals[0], rest, span)?;
-        let b = self.vector_binary(BinaryOp::Mul, vals[1], vals[2], span)?;
+        let b = self.vector_binary(BinaryOp::Mul, vals[1], t, span)?;
         self.vector_binary(BinaryOp::Add, a, b, span)
     }
 }
