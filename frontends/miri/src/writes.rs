@@ -46,22 +46,15 @@ impl Rule<'_> {
                     }
                 }
             }
-            &StmtKind::Assign { target, value, .. } => {
+            &StmtKind::Assign { target, op, value } => {
                 if let ExprKind::Name(name) = ast[target].kind {
-                    self.bind(name, value, true);
+                    let keeps = op.is_some() && self.tainted.contains(&name);
+                    self.bind(name, value, !keeps);
                 } else {
                     self.write(target, span);
                 }
             }
-            &StmtKind::Expr(e) => {
-                if let ExprKind::Call(callee, args) = &ast[e].kind
-                    && let ExprKind::Member(base, method) = ast[*callee].kind
-                    && self.program.name(method.sym) == "set"
-                    && let Some(index) = args.first()
-                {
-                    self.element(base, index.value, span);
-                }
-            }
+            &StmtKind::Expr(e) => self.expr(e, span),
             StmtKind::If { arms, otherwise } => {
                 arms.iter().for_each(|(_, block)| self.block(block));
                 otherwise.iter().for_each(|block| self.block(block));
@@ -83,14 +76,39 @@ impl Rule<'_> {
         }
     }
 
-    fn bind(&mut self, name: Sym, e: ExprId, assigned: bool) {
+    /// An expression that stands alone: `buffer.set(index, value)`, or a `match`.
+    fn expr(&mut self, e: ExprId, span: Span) {
+        let ast = &self.program.ast;
+        match &ast[e].kind {
+            ExprKind::Call(callee, args) => {
+                if let ExprKind::Member(base, method) = ast[*callee].kind
+                    && self.program.name(method.sym) == "set"
+                    && let Some(index) = args.first()
+                {
+                    self.element(base, index.value, span);
+                }
+            }
+            ExprKind::Match { arms, .. } => {
+                for arm in arms {
+                    match &arm.body {
+                        ArmBody::Value(e) => self.expr(*e, ast[*e].span),
+                        ArmBody::Block(block) => self.block(block),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A name gets a value. `clears`: it is another one than before.
+    fn bind(&mut self, name: Sym, e: ExprId, clears: bool) {
         if let ExprKind::Name(from) = self.program.ast[e].kind
             && self.buffers.contains(&from)
         {
             self.buffers.insert(name);
         } else if !self.is_unique(e, 0) {
             self.tainted.insert(name);
-        } else if assigned {
+        } else if clears {
             self.tainted.remove(&name);
         }
     }
@@ -101,34 +119,36 @@ impl Rule<'_> {
         let mut at = target;
         loop {
             match ast[at].kind {
-                ExprKind::Index(base, index) => return self.element(base, index, span),
+                ExprKind::Index(base, index) => match self.buffer(base) {
+                    Some(_) => return self.element(base, index, span),
+                    // An element of an array in a struct.
+                    None => at = base,
+                },
                 ExprKind::Member(base, _) => at = base,
                 _ => return,
             }
         }
     }
 
-    fn element(&mut self, base: ExprId, index: ExprId, span: Span) {
+    /// The buffer that an expression stands for: its name, or that of the resident struct it is in.
+    fn buffer(&self, e: ExprId) -> Option<Sym> {
         let ast = &self.program.ast;
-        let name = match ast[base].kind {
-            ExprKind::Name(name) => name,
-            // A buffer of a resident struct.
-            ExprKind::Member(base, _) => match ast[base].kind {
-                ExprKind::Name(name) => name,
-                _ => return,
-            },
-            _ => return,
-        };
-        if !self.buffers.contains(&name) || self.is_unique(index, 0) {
-            return;
+        let e = if let ExprKind::Member(base, _) = ast[e].kind { base } else { e };
+        match ast[e].kind {
+            ExprKind::Name(name) if self.buffers.contains(&name) => Some(name),
+            _ => None,
         }
+    }
+
+    fn element(&mut self, base: ExprId, index: ExprId, span: Span) {
+        let Some(name) = self.buffer(base).filter(|_| !self.is_unique(index, 0)) else { return };
         let text = self.program.name(name);
         let message = format!(
             "two invocations may write the same element of `{text}`: nothing shows that this index differs between them"
         );
         self.diagnostics.push(
             Diagnostic::new(Code::MIR1707, span, message)
-                .with_secondary(ast[index].span, "the index")
+                .with_secondary(self.program.ast[index].span, "the index")
                 .with_help(
                     "write the element of the invocation's own index, or use `Atomic` elements",
                 ),
