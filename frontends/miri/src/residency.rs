@@ -18,18 +18,34 @@ pub(crate) fn host_use(program: &Program, decl: FnDeclId, param: usize) -> Optio
 /// arguments only.
 pub(crate) fn launches_with_params(program: &Program, decl: FnDeclId) -> bool {
     let f = &program.ast[decl];
+    let is_param = |name: Sym| f.params.iter().any(|p| p.name.sym == name);
     let mut launches = false;
-    walk_block(&program.ast, &f.body, &mut |node| {
-        if let Node::Expr(e) = node
-            && let ExprKind::Call(callee, _) = program.ast[e].kind
-            && let ExprKind::Member(base, method) = program.ast[callee].kind
-            && program.name(method.sym) == "launch"
-            && let ExprKind::Call(_, args) = &program.ast[base].kind
-        {
-            launches |= args.iter().any(|arg| match program.ast[arg.value].kind {
-                ExprKind::Name(name) => f.params.iter().any(|p| p.name.sym == name),
-                _ => false,
-            });
+    walk_block(&program.ast, &f.body, &mut |node| match node {
+        Node::Expr(e) => {
+            if let ExprKind::Call(callee, _) = program.ast[e].kind
+                && let ExprKind::Member(base, method) = program.ast[callee].kind
+                && program.name(method.sym) == "launch"
+                && let ExprKind::Call(_, args) = &program.ast[base].kind
+            {
+                launches |= args.iter().any(|arg| match program.ast[arg.value].kind {
+                    ExprKind::Name(name) => is_param(name),
+                    _ => false,
+                });
+            }
+        }
+        Node::Stmt(stmt) => {
+            if let StmtKind::Forall(forall) = &program.ast[stmt].kind
+                && forall.gpu
+            {
+                walk_block(&program.ast, &forall.body, &mut |node| {
+                    if let Node::Expr(e) = node
+                        && let ExprKind::Index(base, _) = program.ast[e].kind
+                        && let ExprKind::Name(name) = program.ast[base].kind
+                    {
+                        launches |= is_param(name);
+                    }
+                });
+            }
         }
     });
     launches

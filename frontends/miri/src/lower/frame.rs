@@ -118,14 +118,12 @@ impl Body<'_, '_, '_> {
             let id = body.lookup(name)?;
             matches!(body.locals[id as usize].kind, LocalKind::Resident(_)).then_some(id)
         };
-        let written: Vec<Sym> =
-            written.into_iter().filter(|&n| resident(self, n).is_some()).collect();
-        let both = written.iter().copied().find(|name| read.contains(name));
-        if let Some(name) = both {
-            let id = self.lookup(name).unwrap_or_default();
-            if self.cx.is_atomic_array(self.locals[id as usize].ty) {
-                return Ok(());
-            }
+        let written: Vec<(Sym, u32)> =
+            written.into_iter().filter_map(|name| Some((name, resident(self, name)?))).collect();
+        let both = written.iter().find(|&&(name, id)| {
+            read.contains(&name) && !self.cx.is_atomic_array(self.locals[id as usize].ty)
+        });
+        if let Some(&(name, _)) = both {
             let text = program.name(name);
             let message = format!(
                 "this pass reads and writes `{text}`: other invocations may write before it is read"
@@ -146,15 +144,18 @@ impl Body<'_, '_, '_> {
     }
 }
 
-/// The buffer that a write goes to: `b` of `b[i] = v` and `b[i].f = v`.
+/// The buffer that a write goes to: `b` of `b[i] = v`, `b[i].f = v`, `b.f[i] = v`.
 fn indexed_name(ast: &Ast, target: ExprId) -> Option<(ExprId, Sym)> {
     let mut at = target;
     loop {
         match ast[at].kind {
-            ExprKind::Index(base, _) => match ast[base].kind {
-                ExprKind::Name(name) => return Some((base, name)),
-                _ => return None,
-            },
+            ExprKind::Index(base, _) => {
+                let owner = if let ExprKind::Member(of, _) = ast[base].kind { of } else { base };
+                match ast[owner].kind {
+                    ExprKind::Name(name) => return Some((owner, name)),
+                    _ => at = base,
+                }
+            }
             ExprKind::Member(base, _) => at = base,
             _ => return None,
         }

@@ -41,7 +41,12 @@ impl Parser<'_> {
             Tok::Gpu => return self.gpu_statement(),
             Tok::Const => {
                 self.bump();
-                StmtKind::Const(self.binder()?)
+                let binder = self.binder()?;
+                if binder.init.is_none() {
+                    let help = "write `= value`";
+                    return Err(self.error_here("a constant needs a value", help));
+                }
+                StmtKind::Const(binder)
             }
             Tok::Shared => {
                 self.bump();
@@ -202,12 +207,7 @@ impl Parser<'_> {
 
     fn frame(&mut self, start: Span) -> Parse<StmtKind> {
         if self.peek() == Tok::Ident {
-            let name = self.ident("the index")?;
-            self.expect(Tok::In, "write `gpu frame i in 0..n`")?;
-            let range = self.expr()?;
-            let head = self.span_from(start);
-            let body = self.block()?;
-            let forall = Forall { gpu: true, names: vec![name], ranges: vec![range], body, head };
+            let forall = self.indexed(start, true)?;
             let pass = self.stmt(start, StmtKind::Forall(forall));
             return Ok(StmtKind::Frame { passes: Block { stmts: vec![pass] } });
         }
@@ -312,8 +312,13 @@ impl Parser<'_> {
 
     fn forall(&mut self, start: Span, gpu: bool) -> Parse<Forall> {
         self.bump();
+        self.indexed(start, gpu)
+    }
+
+    /// The indices, their ranges and the body behind `forall` or `gpu frame`.
+    fn indexed(&mut self, start: Span, gpu: bool) -> Parse<Forall> {
         let names = self.index_names()?;
-        self.expect(Tok::In, "write `forall i in 0..n`")?;
+        self.expect(Tok::In, "write ranges for the indices: `i in 0..n`")?;
         let mut ranges = vec![self.expr()?];
         while self.eat(Tok::Comma) {
             ranges.push(self.expr()?);
