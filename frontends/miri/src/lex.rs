@@ -177,8 +177,10 @@ impl Lexer<'_> {
         let line = self.line_start.min(start);
         let first = std::mem::take(&mut self.first);
         // Only the first token of a line is asked for its column.
-        let column = if first { self.text[line..start].chars().count() as u32 } else { 0 };
-        if first && start > line {
+        // A comment before it does not move it.
+        let indent = || self.text[line..start].chars().take_while(|c| c.is_whitespace()).count();
+        let column = if first { indent() as u32 } else { 0 };
+        if column > 0 {
             let kind = usize::from(self.bytes[line] == b'\t');
             self.indents[kind].get_or_insert(line as u32);
         }
@@ -386,7 +388,11 @@ impl Lexer<'_> {
             }
         }
         let body = &self.text[start..self.at];
-        let bad_underscore = body.ends_with('_') || body.contains("_.") || body.contains("._");
+        let digits = if radix { &body[2..] } else { body };
+        let bad_underscore = digits.starts_with('_')
+            || digits.ends_with('_')
+            || digits.contains("_.")
+            || digits.contains("._");
         if matches!(self.peek(0), b'a'..=b'z' | b'A'..=b'Z' | b'_') && self.at > start {
             self.digits(|b| b.is_ascii_alphanumeric());
             let message = "a number is followed by letters: there are no suffixes";
@@ -394,7 +400,7 @@ impl Lexer<'_> {
             self.error(start, self.at, message, help);
         } else if bad_underscore {
             let message = "`_` stands between digits only";
-            self.error(start, self.at, message, "remove the `_` at the end of the digits");
+            self.error(start, self.at, message, "remove the `_` beside the digits");
         }
         self.push(tok, start);
     }

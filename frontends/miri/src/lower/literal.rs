@@ -26,7 +26,8 @@ impl Body<'_, '_, '_> {
         let p = self.cx.tys.scalar(t, self.device).ok_or(Poisoned)?;
         let (min, max) = range(p);
         // A literal of 64 bits in another radix is the `int` with the same bits.
-        let as_bits = p == PrimType::I64 && n > max && n <= u64::MAX as i128;
+        let as_bits =
+            p == PrimType::I64 && n > max && n <= u64::MAX as i128 && !self.is_decimal(span);
         if (n < min || n > max) && !as_bits {
             let message = format!("{n} does not fit `{}` ({min} to {max})", self.cx.ty_name(t));
             let code = if self.in_division { Code::MIR1806 } else { Code::MIR0213 };
@@ -37,6 +38,16 @@ impl Body<'_, '_, '_> {
             return Err(self.error(code, span, message, help));
         }
         Ok(self.const_val(t, n as u64))
+    }
+
+    /// Whether a place of the program is a decimal number.
+    fn is_decimal(&self, span: Span) -> bool {
+        let text = self.cx.places.text(span).as_bytes();
+        match text {
+            [b'0', second, ..] => second.is_ascii_digit() || *second == b'_',
+            [first, ..] => first.is_ascii_digit(),
+            [] => false,
+        }
     }
 
     /// A float literal from its value and, where it is known, its text, so that it is rounded once.
