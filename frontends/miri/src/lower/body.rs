@@ -1,6 +1,7 @@
 //! [`Body`]: the function that is being lowered.
 
 use super::locals::{Local, LocalKind};
+use super::moves::Moved;
 use super::types::Subst;
 use super::{Cx, Form, Lower, Poisoned};
 use crate::ast::*;
@@ -22,12 +23,17 @@ pub(super) struct Val {
 }
 
 /// A loop around the present place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Loop {
     pub(super) on_break: MpirBlock,
     pub(super) on_continue: MpirBlock,
     /// Whether leaving it would leave the body of a `forall`.
     pub(super) is_forall: bool,
+    /// Locals below this one are declared outside of it.
+    pub(super) outer_locals: u32,
+    /// What was moved when it began, and when a `break` left it.
+    pub(super) before: Moved,
+    pub(super) at_breaks: Moved,
 }
 
 /// What a block declares.
@@ -62,6 +68,7 @@ pub(super) struct Body<'c, 'p, 'f> {
     pub(super) names: FxHashMap<Sym, Vec<u32>>,
     pub(super) scopes: Vec<Scope>,
     pub(super) loops: Vec<Loop>,
+    pub(super) moved: Moved,
     pub(super) returns: Returns,
     pub(super) span: Span,
     /// Locals below this one stand outside of the innermost `forall`.
@@ -93,6 +100,7 @@ impl<'c, 'p, 'f> Body<'c, 'p, 'f> {
             names: FxHashMap::default(),
             scopes: vec![Scope::default()],
             loops: Vec::new(),
+            moved: Moved::new(),
             returns: Returns::default(),
             span: Span::NONE,
             forall_base: None,
@@ -326,21 +334,11 @@ impl<'c, 'p, 'f> Body<'c, 'p, 'f> {
             mutable,
             span: name.span,
             kind: LocalKind::Var(var),
-            moved: None,
-            loop_depth: self.loops.len() as u32,
         })
     }
 
     /// Declares an immutable name for a value.
     pub(super) fn declare_value(&mut self, name: Sym, span: Span, t: Ty, v: Value) -> u32 {
-        self.add_local(Local {
-            name,
-            ty: t,
-            mutable: false,
-            span,
-            kind: LocalKind::Value(v),
-            moved: None,
-            loop_depth: self.loops.len() as u32,
-        })
+        self.add_local(Local { name, ty: t, mutable: false, span, kind: LocalKind::Value(v) })
     }
 }

@@ -89,8 +89,12 @@ impl Body<'_, '_, '_> {
         let is_resident =
             |body: &Self, id: u32| matches!(body.locals[id as usize].kind, LocalKind::Resident(_));
         let has_resident = captures.iter().any(|&(id, _, _)| is_resident(self, id));
-        let has_buffer = captures.iter().any(|&(id, _, _)| {
-            is_resident(self, id) && !self.is_single(self.locals[id as usize].ty)
+        let has_buffer = captures.iter().any(|&(id, _, _)| match &self.locals[id as usize].kind {
+            LocalKind::Resident(parts) => {
+                parts.iter().any(|part| part.field.is_some())
+                    || !self.is_single(self.locals[id as usize].ty)
+            }
+            _ => false,
         });
         if forall.gpu && !has_buffer {
             let message = "this `gpu forall` uses no device-resident buffer";
@@ -172,15 +176,14 @@ impl Body<'_, '_, '_> {
         walk_block(ast, &forall.body, &mut |node| {
             let Node::Stmt(stmt) = node else { return };
             if let StmtKind::Assign { target, .. } = ast[stmt].kind
-                && let ExprKind::Name(name) = ast[target].kind
+                && let Some((name, id)) = self.assigned_whole(target)
                 && free.contains(&name)
             {
-                found.get_or_insert((name, ast[stmt].span));
+                found.get_or_insert((id, ast[stmt].span));
             }
         });
-        let Some((name, span)) = found else { return Ok(()) };
+        let Some((id, span)) = found else { return Ok(()) };
         let outer = self.forall_base.replace((self.locals.len() as u32, forall.head));
-        let id = self.lookup(name).unwrap_or_default();
         let result = self.check_accumulator(id, span);
         self.forall_base = outer;
         result
@@ -193,7 +196,7 @@ impl Body<'_, '_, '_> {
         let t = local.ty;
         let kind = match &local.kind {
             LocalKind::Resident(_) => {
-                if local.moved.is_some() {
+                if self.moved.contains_key(&id) {
                     return Err(self.read_back(id, span).err().unwrap_or(Poisoned));
                 }
                 CaptureKind::Buffers(self.cx.parts_of(t))
@@ -504,15 +507,7 @@ impl Body<'_, '_, '_> {
             (false, Some(&buffer)) => LocalKind::Buffer(buffer),
             _ => LocalKind::Buffers(buffers),
         };
-        self.add_local(Local {
-            name,
-            ty: t,
-            mutable,
-            span: local.span,
-            kind,
-            moved: None,
-            loop_depth: 0,
-        });
+        self.add_local(Local { name, ty: t, mutable, span: local.span, kind });
     }
 }
 

@@ -158,8 +158,6 @@ impl Cx<'_> {
                     mutable: param.out,
                     span: param.name.span,
                     kind: LocalKind::Value(values[0]),
-                    moved: None,
-                    loop_depth: 0,
                 };
                 body.declare_buffers(param.name.sym, &local, param.out, &[(e, None)], &values);
                 continue;
@@ -294,7 +292,7 @@ impl Body<'_, '_, '_> {
         };
         let local = self.locals[id as usize].clone();
         let text = program.name(local.name).to_string();
-        if local.moved.is_some() {
+        if self.moved.contains_key(&id) {
             return Err(self.read_back(id, span).err().unwrap_or(Poisoned));
         }
         if !self.cx.same_on_device(local.ty, t) {

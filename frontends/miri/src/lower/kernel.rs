@@ -76,8 +76,6 @@ impl Body<'_, '_, '_> {
             mutable,
             span: name.span,
             kind: LocalKind::Memory { memory, element },
-            moved: None,
-            loop_depth: self.loops.len() as u32,
         });
     }
 

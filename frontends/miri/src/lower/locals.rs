@@ -13,10 +13,6 @@ pub(super) struct Local {
     pub(super) mutable: bool,
     pub(super) span: Span,
     pub(super) kind: LocalKind,
-    /// Where its device buffer went to another binding.
-    pub(super) moved: Option<Span>,
-    /// Loops around its declaration.
-    pub(super) loop_depth: u32,
 }
 
 /// What a local name is.

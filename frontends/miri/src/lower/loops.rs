@@ -1,6 +1,6 @@
 //! Loops.
 
-use super::body::{Body, Loop, Val};
+use super::body::{Body, Val};
 use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
@@ -93,9 +93,9 @@ impl Body<'_, '_, '_> {
         let (head, exit) = (self.new_block(), self.new_block());
         self.b.br(head);
         self.b.switch_to(head);
-        self.loops.push(Loop { on_break: exit, on_continue: head, is_forall: false });
+        self.begin_loop(exit, head, false);
         self.block(body);
-        self.loops.pop();
+        self.end_loop();
         self.go_to(head);
         self.b.seal(head);
         self.enter(exit);
@@ -129,10 +129,10 @@ impl Body<'_, '_, '_> {
         self.b.cbr(more, within, exit);
         self.enter(within);
         self.push_scope();
-        self.loops.push(Loop { on_break: exit, on_continue: next, is_forall });
+        self.begin_loop(exit, next, is_forall);
         let index = self.val(a.ty, i);
         inside(self, index);
-        self.loops.pop();
+        self.end_loop();
         self.pop_scope();
         self.go_to(next);
         self.enter(next);

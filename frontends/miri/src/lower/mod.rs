@@ -42,6 +42,7 @@ mod loops;
 mod machine;
 mod math;
 mod methods;
+mod moves;
 mod option_methods;
 mod pack;
 mod pattern;

@@ -30,6 +30,7 @@ impl Body<'_, '_, '_> {
             (t, (id != fixed::UNIT).then(|| self.b.declare(id)))
         });
         let mut failed = false;
+        let mut ways = self.part_ways();
         for arm in arms {
             let fail = self.new_block();
             self.push_scope();
@@ -48,6 +49,7 @@ impl Body<'_, '_, '_> {
                     Ok(None)
                 }
             };
+            self.end_way(&mut ways);
             match value {
                 Ok(Some(val)) => {
                     let (_, var) = *result.get_or_insert_with(|| {
@@ -81,6 +83,7 @@ impl Body<'_, '_, '_> {
             failed = true;
         }
         self.enter(join);
+        self.join_ways(ways);
         if failed {
             return Err(Poisoned);
         }

@@ -137,7 +137,7 @@ impl Body<'_, '_, '_> {
 
     fn reduce(&mut self, id: u32, init: ExprId, fold: Fold, span: Span) -> Lower<(Ty, Value)> {
         let local = self.locals[id as usize].clone();
-        if local.moved.is_some() {
+        if self.moved.contains_key(&id) {
             return Err(self.read_back(id, span).err().unwrap_or(Poisoned));
         }
         let LocalKind::Resident(parts) = &local.kind else { return Err(Poisoned) };

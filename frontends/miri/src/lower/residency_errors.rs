@@ -93,9 +93,8 @@ impl Body<'_, '_, '_> {
     }
 
     pub(super) fn check_moved(&mut self, id: u32, span: Span) -> Lower<()> {
-        let local = &self.locals[id as usize];
-        let Some(moved) = local.moved else { return Ok(()) };
-        let text = self.cx.program.name(local.name).to_string();
+        let Some(&moved) = self.moved.get(&id) else { return Ok(()) };
+        let text = self.cx.program.name(self.locals[id as usize].name).to_string();
         let message = format!("`{text}` has given its device buffer to another binding");
         self.cx.report(
             Diagnostic::new(Code::MIR1607, span, message)

@@ -11,7 +11,7 @@ use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Diagnostic, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::abi::RtFn;
-use magpie_types::{TypeKind, fixed};
+use magpie_types::{PrimType, TypeKind, fixed};
 
 impl Body<'_, '_, '_> {
     // ----- who is resident -----
@@ -137,8 +137,8 @@ impl Body<'_, '_, '_> {
     ) -> Lower<()> {
         let is_int = match declared.map(|t| self.cx.tys.kind(t)) {
             None => true,
-            Some(TyKind::Array(t, _) | TyKind::List(t)) => t == ty::INT,
-            Some(kind) => kind == TyKind::Int,
+            Some(TyKind::Array(t, _) | TyKind::List(t)) => t == ty::INT || t == ty::I32,
+            Some(kind) => matches!(kind, TyKind::Int | TyKind::Prim(PrimType::I32)),
         };
         if !is_int {
             return Ok(());
@@ -151,6 +151,12 @@ impl Body<'_, '_, '_> {
                 checks.into_iter().collect()
             }
             ExprKind::Int(_) | ExprKind::Unary(UnaryOp::Neg, _) => self.check_i32_range(0, init),
+            ExprKind::Call(callee, args) => match (&program.ast[*callee].kind, &args[..]) {
+                (&ExprKind::Name(name), [items]) if program.name(name) == "List" => {
+                    self.check_literal_elements(items.value, declared)
+                }
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -248,8 +254,6 @@ impl Body<'_, '_, '_> {
             mutable,
             span: name.span,
             kind: LocalKind::Resident(parts),
-            moved: None,
-            loop_depth: self.loops.len() as u32,
         });
     }
 
@@ -257,14 +261,7 @@ impl Body<'_, '_, '_> {
     fn move_out(&mut self, id: u32, at: Span, span: Span) -> Lower<Vec<Value>> {
         self.check_moved(id, at)?;
         let local = self.locals[id as usize].clone();
-        if (local.loop_depth as usize) < self.loops.len() {
-            let text = self.cx.program.name(local.name).to_string();
-            let message =
-                format!("`{text}` is moved in a loop, so that the next pass would use it again");
-            let help = "move it before the loop, or bind it in the loop";
-            return Err(self.error(Code::MIR1607, at, message, help));
-        }
-        self.locals[id as usize].moved = Some(span);
+        self.moved.insert(id, span);
         let LocalKind::Resident(parts) = local.kind else { return Err(Poisoned) };
         let mut handles = Vec::new();
         for part in parts {
@@ -483,7 +480,7 @@ impl Body<'_, '_, '_> {
                     return Err(self.unsupported(span, "moving a buffer into a parameter", help));
                 }
             }
-            self.locals[id as usize].moved = None;
+            self.moved.remove(&id);
             return Ok(());
         }
         let computed = match self.reduce_resident(value)? {
@@ -496,7 +493,7 @@ impl Body<'_, '_, '_> {
                 return Err(self.mismatch(at, t, local.ty));
             }
             self.b.write(parts[0].var, handle);
-            self.locals[id as usize].moved = None;
+            self.moved.remove(&id);
             return Ok(());
         }
         self.check_moved(id, span)?;

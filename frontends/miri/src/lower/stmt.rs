@@ -1,6 +1,6 @@
 //! Statements and blocks.
 
-use super::body::{Body, Loop, Val};
+use super::body::{Body, Val};
 use super::locals::LocalKind;
 use super::{Lower, Poisoned};
 use crate::ast::*;
@@ -98,18 +98,22 @@ impl Body<'_, '_, '_> {
                 body.go_to(join);
             }
         };
+        let mut ways = self.part_ways();
         for (cond, block) in arms {
             self.push_scope();
             let next = self.new_block();
             let fine = self.branch_on(*cond, next);
             let val = self.block_value(block, want);
+            self.end_way(&mut ways);
             put(self, if fine.is_ok() { val } else { Err(Poisoned) });
             self.pop_scope();
             self.enter(next);
         }
         let val = self.block_value(otherwise, want);
+        self.end_way(&mut ways);
         put(self, val);
         self.enter(join);
+        self.join_ways(ways);
         if failed {
             return Err(Poisoned);
         }
@@ -199,20 +203,24 @@ impl Body<'_, '_, '_> {
             },
             StmtKind::If { arms, otherwise } => {
                 let join = self.new_block();
+                let mut ways = self.part_ways();
                 for (cond, block) in arms {
                     self.push_scope();
                     let next = self.new_block();
                     let _ = self.branch_on(*cond, next);
                     self.varying_branch(*cond, |body| body.block(block));
                     self.pop_scope();
+                    self.end_way(&mut ways);
                     self.go_to(join);
                     self.enter(next);
                 }
                 if let Some(otherwise) = otherwise {
                     self.block(otherwise);
                 }
+                self.end_way(&mut ways);
                 self.go_to(join);
                 self.enter(join);
+                self.join_ways(ways);
                 Ok(())
             }
             StmtKind::While { cond, body } if self.is_always(*cond) => {
@@ -224,11 +232,10 @@ impl Body<'_, '_, '_> {
                 self.b.br(head);
                 self.b.switch_to(head);
                 self.push_scope();
-                let inner = Loop { on_break: exit, on_continue: head, is_forall: false };
-                self.loops.push(inner);
+                self.begin_loop(exit, head, false);
                 let _ = self.branch_on(*cond, exit);
                 self.block(body);
-                self.loops.pop();
+                self.end_loop();
                 self.pop_scope();
                 self.go_to(head);
                 self.b.seal(head);
@@ -239,9 +246,9 @@ impl Body<'_, '_, '_> {
                 let (head, check, exit) = (self.new_block(), self.new_block(), self.new_block());
                 self.b.br(head);
                 self.b.switch_to(head);
-                self.loops.push(Loop { on_break: exit, on_continue: check, is_forall: false });
+                self.begin_loop(exit, check, false);
                 self.block(body);
-                self.loops.pop();
+                self.end_loop();
                 self.go_to(check);
                 self.enter(check);
                 self.push_scope();
@@ -266,6 +273,10 @@ impl Body<'_, '_, '_> {
                 match self.loops.last() {
                     Some(l) if !l.is_forall => {
                         let target = if is_break { l.on_break } else { l.on_continue };
+                        match is_break {
+                            true => self.note_break(),
+                            false => self.check_next_round(),
+                        }
                         self.b.br(target);
                         Ok(())
                     }
@@ -342,12 +353,14 @@ impl Body<'_, '_, '_> {
             if program.name(name) == "_" && op.is_none() {
                 return self.expr_or_nothing(value, None).map(drop);
             }
-            if let Some(id) = self.lookup(name) {
-                if let LocalKind::Resident(_) = self.locals[id as usize].kind {
-                    return self.assign_resident(id, op, value, span);
-                }
-                self.check_accumulator(id, span)?;
+            if let Some(id) = self.lookup(name)
+                && let LocalKind::Resident(_) = self.locals[id as usize].kind
+            {
+                return self.assign_resident(id, op, value, span);
             }
+        }
+        if let Some((_, id)) = self.assigned_whole(target) {
+            self.check_accumulator(id, span)?;
         }
         if self.device
             && let Some(done) = self.device_assign(target, op, value, span)?
@@ -392,6 +405,19 @@ impl Body<'_, '_, '_> {
         self.at(span);
         self.write_path(&path, v);
         Ok(())
+    }
+
+    /// The local name that an assignment changes as a whole or in a field: `k` of `k` and `k.x`.
+    pub(super) fn assigned_whole(&self, mut target: ExprId) -> Option<(Sym, u32)> {
+        let is_field = matches!(self.cx.program.ast[target].kind, ExprKind::Member(..));
+        while let ExprKind::Member(base, _) = self.cx.program.ast[target].kind {
+            target = base;
+        }
+        let ExprKind::Name(name) = self.cx.program.ast[target].kind else { return None };
+        let id = self.lookup(name)?;
+        let is_value =
+            matches!(self.locals[id as usize].kind, LocalKind::Var(_) | LocalKind::Value(_));
+        (is_value || !is_field).then_some((name, id))
     }
 
     /// A scalar from outside of a `forall` is not assigned in it.
