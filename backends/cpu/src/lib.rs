@@ -9,5 +9,5 @@ mod runtime;
 
 pub use host::{HostCode, compile_host};
 pub use jit::{Executable, JitError};
-pub use kernel::{KernelCode, compile_kernel, lower_kernel};
+pub use kernel::{KernelBody, KernelCode, MAX_NEAR_LEN, compile_kernel, lower_kernel};
 pub use runtime::Runtime;

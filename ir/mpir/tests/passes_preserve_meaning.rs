@@ -20,6 +20,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("insert_preheaders", |f, _, ctx| insert_preheaders(f, ctx)),
     ("licm", licm),
     ("unroll", |f, _, ctx| unroll(f, ctx)),
+    ("unroll_barriers", |f, _, ctx| unroll_barriers(f, ctx)),
     ("lower_structs", lower_structs),
     ("lower_vectors", lower_vectors),
     ("compact", |f, _, _| {

@@ -48,9 +48,17 @@ impl Emitter<'_, '_, '_> {
         match self.f.def(v) {
             ValueDef::Param(n) => self.param(n, prim),
             ValueDef::Const(Const::Bits(bits)) => constant(&mut self.b, prim, bits),
-            // The verifier proves that every other value was defined on the way here.
-            ValueDef::Const(_) | ValueDef::Inst(_) => constant(&mut self.b, prim, 0),
+            ValueDef::Const(Const::Zero) => constant(&mut self.b, prim, 0),
+            // The verifier proves that every other value was made on the way here.
+            ValueDef::Const(Const::Unit | Const::Str(_)) | ValueDef::Inst(_) => self.missing(v),
         }
+    }
+
+    /// Notes that a value is used where there is none, and gives something of its type.
+    pub(crate) fn missing(&mut self, v: Value) -> ir::Value {
+        self.fail(|| format!("%{} is used where it was not made", v.0));
+        let prim = prim_of(self.module, self.f.ty(v));
+        constant(&mut self.b, prim, 0)
     }
 
     fn param(&mut self, n: u32, prim: PrimType) -> ir::Value {
@@ -88,7 +96,7 @@ impl Emitter<'_, '_, '_> {
                 ParamLayout::Scalar { .. } => None,
             },
             (_, Some(i)) if self.f.inst(i).op == Op::GpuShared => {
-                let offset = self.memory.shared(i).unwrap_or(0);
+                let offset = self.memory.shared(i)?;
                 let scratch = self.launch.fetch_scratch(&mut self.b);
                 Some(self.b.ins().iadd_imm_s(scratch, offset as i64))
             }
@@ -137,7 +145,7 @@ impl Emitter<'_, '_, '_> {
                 None
             }
             Op::GpuShared => {
-                let offset = self.memory.shared(i).unwrap_or(0);
+                let offset = self.memory.shared(i)?;
                 Some(self.b.ins().iadd_imm_s(self.launch.scratch, offset as i64))
             }
             Op::GpuLocal => Some(self.local_array(i)),
@@ -173,7 +181,7 @@ impl Emitter<'_, '_, '_> {
                 let first = f.args(i).get((data.op == Op::Select) as usize);
                 let from = first.map_or(PrimType::U32, |&v| self.prim(v));
                 let to = prim_of(self.module, data.ty);
-                Pure { b: &mut self.b, calls: self.code }.emit(data.op, from, to, &args)
+                self.pure(data.op, from, to, &args)
             }
             // Regions end there.
             Op::GpuBarrier | Op::Phi => None,
@@ -185,7 +193,7 @@ impl Emitter<'_, '_, '_> {
             | Op::GpuMetalSimdPrefixSum
             | Op::Call
             | magpie_mpir::host_code_ops!() => {
-                self.unknown.get_or_insert(data.op);
+                self.fail(|| format!("`{}` in a kernel", data.op.name()));
                 None
             }
             magpie_mpir::subgroup_ops!() => self.subgroup_result(i),

@@ -1,12 +1,15 @@
 //! The frame of a work-group function: launch data, the loop over workgroups, the loops over
 //! invocations, and the spine between regions.
 
+use super::KernelBody;
 use super::carried::Carried;
 use super::launch::{Launch, load_launch};
 use super::memory::Memory;
 use super::regions::{Meeting, RegionId, RegionPlan};
+use super::row::Row;
 use super::vector::ALONG_ROWS;
 use super::vector::guard::Guard;
+use super::vector::path::Path;
 use super::vector::vary::{self, Vary};
 use crate::jit::Code;
 use crate::pure::clif_type;
@@ -14,7 +17,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, MemFlagsData, Signature, types};
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use cranelift_module::Module as _;
-use magpie_mpir::{Module, MpirFn, Op, Value};
+use magpie_mpir::{Module, MpirFn, Value};
 use magpie_types::PrimType;
 use magpie_types::kernel::KernelLayout;
 
@@ -70,20 +73,22 @@ pub(crate) struct Emitter<'a, 'f, 'r> {
     /// Where an invocation goes when it leaves the region.
     pub(crate) leave: ir::Block,
     pub(crate) ways_out: Vec<WayOut>,
-    /// An operation that kernels on the host do not have.
-    pub(crate) unknown: Option<Op>,
+    /// Why the kernel cannot be compiled: an operation that kernels on the host do not have, or a
+    /// fault of this compiler.
+    pub(crate) failure: Option<String>,
 }
 
 impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
     pub(crate) fn new(
         module: &'a Module,
-        f: &'a MpirFn,
+        body: KernelBody<'a>,
         layout: &'a KernelLayout,
         plan: &'a RegionPlan,
         carried: &'a Carried,
         mut b: FunctionBuilder<'f>,
         code: &'a mut Code<'r>,
     ) -> Self {
+        let f = body.code;
         let memory = Memory::new(f, &module.types, plan, carried);
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
@@ -103,7 +108,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         };
         let scalar_vars = variables();
         let entry_vars = variables();
-        let launch = load_launch(&mut b, entry, module, layout, &memory);
+        let launch = load_launch(&mut b, entry, module, layout, body.workgroup, &memory);
         b.seal_block(entry);
         Emitter {
             module,
@@ -124,8 +129,13 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             region: RegionId(0),
             leave: entry,
             ways_out: Vec::new(),
-            unknown: None,
+            failure: None,
         }
+    }
+
+    /// Notes why the kernel cannot be compiled; the first reason counts. What is emitted goes nowhere.
+    pub(crate) fn fail(&mut self, reason: impl FnOnce() -> String) {
+        self.failure.get_or_insert_with(reason);
     }
 
     pub(crate) fn frame_bytes(&self) -> u32 {
@@ -285,10 +295,12 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         let vary = Vary::new(self.f, region, self.carried, ALONG_ROWS);
         let guard = Guard::find(self.f, &self.module.types, self.plan, region, self.carried, &vary);
         let in_lanes = vary::is_eligible(self.f, self.plan, region, &vary, &guard);
+        let path = in_lanes.then(|| Path::find(self.f, self.plan, region, &vary, &guard)).flatten();
         let ranges = self.ranges_of_all_rows(region, &guard, in_lanes);
+        let row = Row { vary: &vary, guard: &guard, path: path.as_ref(), ranges };
         let z = self.loop_start(tz, zero, self.launch.block[2]);
         let y = self.loop_start(ty, zero, self.launch.block[1]);
-        self.row(&vary, &guard, ranges);
+        self.row(&row);
         self.b.ins().jump(y.latch, &[]);
         self.loop_step(&y);
         self.b.ins().jump(z.latch, &[]);
@@ -303,12 +315,15 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
 
     /// Starts a loop that runs at least once and leaves the builder in its body.
     pub(crate) fn loop_start(&mut self, var: Variable, from: ir::Value, limit: ir::Value) -> Loop {
-        let (head, latch, after) =
-            (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        let latch = self.b.create_block();
         self.b.def_var(var, from);
+        if (self.known(from), self.known(limit)) == (Some(0), Some(1)) {
+            return Loop { var, limit, latch, round: None };
+        }
+        let (head, after) = (self.b.create_block(), self.b.create_block());
         self.b.ins().jump(head, &[]);
         self.b.switch_to_block(head);
-        Loop { var, limit, head, latch, after }
+        Loop { var, limit, latch, round: Some((head, after)) }
     }
 
     /// Fills the latch, to which the body has jumped: counts and goes round or on. Leaves the builder
@@ -316,14 +331,15 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
     pub(crate) fn loop_step(&mut self, l: &Loop) {
         self.b.seal_block(l.latch);
         self.b.switch_to_block(l.latch);
+        let Some((head, after)) = l.round else { return };
         let v = self.b.use_var(l.var);
         let v = self.b.ins().iadd_imm_s(v, 1);
         self.b.def_var(l.var, v);
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, v, l.limit);
-        self.b.ins().brif(more, l.head, &[], l.after, &[]);
-        self.b.seal_block(l.head);
-        self.b.seal_block(l.after);
-        self.b.switch_to_block(l.after);
+        self.b.ins().brif(more, head, &[], after, &[]);
+        self.b.seal_block(head);
+        self.b.seal_block(after);
+        self.b.switch_to_block(after);
     }
 
     /// One region for one invocation, from the current block to `self.leave`.
@@ -372,9 +388,9 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
 pub(crate) struct Loop {
     var: Variable,
     limit: ir::Value,
-    head: ir::Block,
     pub(crate) latch: ir::Block,
-    after: ir::Block,
+    /// Where it starts again and where it ends, unless it is known to have one round.
+    round: Option<(ir::Block, ir::Block)>,
 }
 
 /// The scalar behind a value of a kernel: arrays and buffers are addresses.

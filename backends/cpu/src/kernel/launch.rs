@@ -2,7 +2,7 @@
 
 use super::emit::prim_of;
 use super::memory::Memory;
-use super::vector::REACH;
+use super::vector::MAX_NEAR_LEN;
 use crate::pure::clif_type;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, types};
@@ -58,6 +58,7 @@ pub(crate) fn load_launch(
     entry: ir::Block,
     module: &Module,
     layout: &KernelLayout,
+    workgroup: Option<[u32; 3]>,
     memory: &Memory,
 ) -> Launch {
     let (launch, scratch) = {
@@ -71,7 +72,7 @@ pub(crate) fn load_launch(
     let mut three =
         |base: usize| [0, 4, 8].map(|o| b.ins().load(types::I32, flags, launch, at(base + o)));
     let grid = three(offset_of!(HostLaunch, grid));
-    let block = three(offset_of!(HostLaunch, block));
+    let mut block = three(offset_of!(HostLaunch, block));
     let args: Vec<BufferArg> = layout
         .params
         .iter()
@@ -107,14 +108,21 @@ pub(crate) fn load_launch(
         })
         .collect();
     let mut lanes_ok = b.ins().iconst(types::I8, 1);
-    for arg in &args {
-        let most = b.ins().iconst(types::I64, u32::MAX as i64 + 1 - REACH);
-        let short = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, arg.len, most);
-        lanes_ok = b.ins().band(lanes_ok, short);
+    let invocations;
+    if let Some(size) = workgroup {
+        block = size.map(|n| b.ins().iconst(types::I32, i64::from(n)));
+        let number: i64 = size.into_iter().map(i64::from).product();
+        invocations = b.ins().iconst(types::I64, number);
+    } else {
+        for arg in &args {
+            let most = b.ins().iconst(types::I64, MAX_NEAR_LEN as i64);
+            let short = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, arg.len, most);
+            lanes_ok = b.ins().band(lanes_ok, short);
+        }
+        let xy = b.ins().imul(block[0], block[1]);
+        let xyz = b.ins().imul(xy, block[2]);
+        invocations = b.ins().uextend(types::I64, xyz);
     }
-    let xy = b.ins().imul(block[0], block[1]);
-    let xyz = b.ins().imul(xy, block[2]);
-    let invocations = b.ins().uextend(types::I64, xyz);
     let shared = memory.shared_bytes.next_multiple_of(64);
     let frame = b.ins().iadd_imm_s(scratch, shared as i64);
     let address = StackSlotData::new(StackSlotKind::ExplicitSlot, types::I64.bytes(), 3);

@@ -10,8 +10,10 @@ mod carried;
 mod dispatch;
 mod emit;
 mod exchange;
+mod known;
 mod launch;
 mod memory;
+mod range;
 mod regions;
 mod row;
 mod subgroup;
@@ -19,6 +21,7 @@ mod vector;
 mod vectors;
 
 pub(crate) use subgroup::execute as execute_subgroup;
+pub use vector::MAX_NEAR_LEN;
 
 use crate::jit::{Code, Executable, JitError};
 use crate::runtime::Runtime;
@@ -40,6 +43,16 @@ pub struct KernelCode {
     pub code: Executable,
 }
 
+/// A body of a kernel, to be compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelBody<'a> {
+    /// Its code, after [`lower_kernel`].
+    pub code: &'a MpirFn,
+    /// The size of workgroups, when the body is for launches of this size only, in which no buffer
+    /// has more than [`MAX_NEAR_LEN`] elements.
+    pub workgroup: Option<[u32; 3]>,
+}
+
 /// Rewrites a closed body of a kernel to what [`compile_kernel`] takes.
 pub fn lower_kernel(module: &Module, body: &mut MpirFn, pipeline: &mut Pipeline) {
     pipeline.lower_bounds_checks(module, body, IndexWidth::Bits64);
@@ -51,7 +64,7 @@ pub fn lower_kernel(module: &Module, body: &mut MpirFn, pipeline: &mut Pipeline)
 /// vectors, or checked accesses ([`lower_kernel`]); `layout` is that of the kernel's own parameters.
 pub fn compile_kernel(
     module: &Module,
-    bodies: &[&MpirFn],
+    bodies: &[KernelBody],
     layout: &KernelLayout,
     runtime: &mut dyn Runtime,
 ) -> Result<KernelCode, JitError> {
@@ -60,8 +73,8 @@ pub fn compile_kernel(
     let mut scratch = FunctionBuilderContext::new();
     let mut made = Vec::new();
     let mut shared_bytes = 0;
-    for (n, &body) in bodies.iter().enumerate() {
-        let mut f = body.clone();
+    for (n, body) in bodies.iter().enumerate() {
+        let mut f = body.code.clone();
         let meetings = regions::split_at_meetings(&mut f);
         let cfg = Cfg::new(&f);
         let uniform = Uniformity::new(&f, &module.types, &cfg);
@@ -74,11 +87,12 @@ pub fn compile_kernel(
         ctx.func.signature = sig;
         ctx.func.name = ir::UserFuncName::user(0, id.as_u32());
         let config = code.jit.target_config();
+        let body = KernelBody { code: &f, ..*body };
         let b = FunctionBuilder::new(&mut ctx.func, &mut scratch);
-        let mut emitter = emit::Emitter::new(module, &f, layout, &plan, &carried, b, &mut code);
+        let mut emitter = emit::Emitter::new(module, body, layout, &plan, &carried, b, &mut code);
         emitter.function();
-        if let Some(op) = emitter.unknown {
-            return Err(JitError(format!("`{}` in a kernel", op.name())));
+        if let Some(reason) = emitter.failure {
+            return Err(JitError(reason));
         }
         let frame_bytes = emitter.frame_bytes();
         shared_bytes = shared_bytes.max(emitter.shared_bytes());

@@ -21,9 +21,9 @@ impl Emitter<'_, '_, '_> {
         let prim = prim_of(self.module, f.ty(f.arg(i, 0)));
         let kind = self.b.ins().iconst(types::I64, op as i64 | (prim.id().0 as i64) << 8);
         let none = self.b.ins().iconst(types::I64, 0);
-        let value = self.slot_of_all(f.arg(i, 0)).unwrap_or(none);
-        let lane = f.args(i).get(1).and_then(|&v| self.slot_of_all(v)).unwrap_or(none);
-        let result = self.slot_of_all(result).unwrap_or(none);
+        let value = self.slot_of_all(f.arg(i, 0));
+        let lane = f.args(i).get(1).map_or(none, |&v| self.slot_of_all(v));
+        let result = self.slot_of_all(result);
         let next = match self.memory.next_region {
             Some(offset) => self.frame_of_all(offset),
             None => none,
@@ -50,10 +50,10 @@ impl Emitter<'_, '_, '_> {
     }
 
     /// The address of a carried value of the first invocation; the others' follow.
-    fn slot_of_all(&mut self, v: Value) -> Option<ir::Value> {
+    fn slot_of_all(&mut self, v: Value) -> ir::Value {
         match self.carried.get(v) {
-            Carry::Frame(offset) => Some(self.frame_of_all(self.memory.slots + offset)),
-            Carry::No | Carry::Again | Carry::Scalar(_) => None,
+            Carry::Frame(offset) => self.frame_of_all(self.memory.slots + offset),
+            Carry::No | Carry::Again | Carry::Scalar(_) => self.missing(v),
         }
     }
 }

@@ -2,18 +2,21 @@
 
 mod random;
 mod regions;
+mod rows;
 mod subgroups;
 #[path = "../support/mod.rs"]
 mod support;
 
 use magpie_diag::FileId;
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
+use magpie_mpir::passes::Pipeline;
 use magpie_mpir::{FnId, Module, parse};
 use magpie_types::TypeKind;
 use support::{Case, execute};
 
 /// Runs the first kernel of a module on both, and gives the buffers of the machine code. Buffers
-/// and scalars (one behind the other, each at its size) fill the parameters in order.
+/// and scalars (one behind the other, each at its size) fill the parameters in order. Loops with
+/// barriers run as they are and unrolled.
 fn run(
     text: &str,
     grid: [u32; 3],
@@ -44,6 +47,11 @@ fn run(
     let case = Case { grid, block, arguments: &arguments, buffers: &bytes };
     let out = execute(&module, kernel, &case);
     assert_eq!(out, interpret(&module, kernel, &case), "machine code and interpreter differ");
+    let mut unrolled = module.func(kernel).clone();
+    Pipeline::new().unroll_barriers(&module, &mut unrolled);
+    let mut module = module;
+    module.fns[kernel.index()] = unrolled;
+    assert_eq!(out, execute(&module, kernel, &case), "the unrolled kernel differs");
     out
 }
 

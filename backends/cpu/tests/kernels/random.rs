@@ -23,6 +23,7 @@ fn lowered(kernel: &RandomKernel) -> Vec<Module> {
     pipeline.optimize_device(&mut module, kernel.kernel);
     let mut ctx = PassContext::new();
     let mut robust = module.func(kernel.kernel).clone();
+    pipeline.unroll_barriers(&module, &mut robust);
     elide_bounds_checks(&mut robust, &module.types, LaunchFacts::default(), &mut ctx);
     let facts = LaunchFacts::of(&robust);
     let unchecked = preconditions(&robust, &module.types, facts, &mut ctx);

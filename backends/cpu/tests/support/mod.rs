@@ -1,13 +1,15 @@
 //! Running a kernel as machine code.
 
-use magpie_codegen_cpu::{Runtime, compile_kernel};
+use magpie_codegen_cpu::{KernelBody, KernelCode, Runtime, compile_kernel};
 use magpie_diag::Span;
 use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
 use magpie_interp::Argument;
 use magpie_mpir::{FnId, Module};
 use magpie_types::TypeId;
 use magpie_types::abi::RtFn;
-use magpie_types::kernel::{HostBuffer, HostKernelFn, HostLaunch, ParamLayout};
+use magpie_types::kernel::{
+    HostBuffer, HostKernel, HostKernelFn, HostLaunch, KernelLayout, ParamLayout,
+};
 
 struct NoHost;
 
@@ -45,12 +47,25 @@ pub(crate) struct Case<'a> {
     pub(crate) buffers: &'a [Vec<u8>],
 }
 
-/// The buffers after the launch as machine code, in two calls of half the workgroups each. The
-/// kernel has unchecked accesses only.
+/// The buffers after the launch as machine code: of the code for workgroups of any size and of that
+/// for those of the launch, which give the same. The kernel has unchecked accesses only.
 pub(crate) fn execute(module: &Module, kernel: FnId, case: &Case) -> Vec<Vec<u8>> {
     let f = module.func(kernel);
     let layout = compute_layout(f, &module.types, &RULES);
-    let code = compile_kernel(module, &[f], &layout, &mut NoHost).expect("compiles");
+    let bodies = [None, Some(case.block)].map(|workgroup| KernelBody { code: f, workgroup });
+    let code = compile_kernel(module, &bodies, &layout, &mut NoHost).expect("compiles");
+    let [any, fixed] = [0, 1].map(|n| run_body(&code, code.bodies[n], &layout, case));
+    assert_eq!(any, fixed, "the code for workgroups of any size and of this one differ");
+    any
+}
+
+/// The buffers after the launch of a body, in two calls of half the workgroups each.
+fn run_body(
+    code: &KernelCode,
+    body: HostKernel,
+    layout: &KernelLayout,
+    case: &Case,
+) -> Vec<Vec<u8>> {
     // Aligned copies: a buffer of the runtime is.
     let mut memory: Vec<Vec<u128>> =
         case.buffers.iter().map(|b| vec![0; b.len() / 16 + 1]).collect();
@@ -79,7 +94,6 @@ pub(crate) fn execute(module: &Module, kernel: FnId, case: &Case) -> Vec<Vec<u8>
     let (grid, block) = (case.grid, case.block);
     let launch = HostLaunch { buffers: host.as_ptr(), scalars: scalars.as_ptr(), grid, block };
     let invocations: u32 = block.iter().product();
-    let body = code.bodies[0];
     let bytes = code.shared_bytes.next_multiple_of(64) + body.frame_bytes * invocations;
     let mut scratch = vec![0x5au64; bytes as usize / 8 + 16];
     let start = scratch.as_mut_ptr().cast::<u8>();

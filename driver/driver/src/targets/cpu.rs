@@ -3,13 +3,13 @@
 use super::bodies::{Bodies, bodies};
 use crate::host_runtime::ProcessRuntime;
 use crate::kernels::Kernels;
-use magpie_codegen_cpu::{KernelCode, compile_kernel, lower_kernel};
+use magpie_codegen_cpu::{KernelBody, KernelCode, MAX_NEAR_LEN, compile_kernel, lower_kernel};
 use magpie_diag::{Code, Diagnostic};
 use magpie_gpu::available::refusals;
 use magpie_gpu::layout::{LayoutRules, ScalarRule, compute_layout};
+use magpie_mpir::FnId;
 use magpie_mpir::passes::Unchecked;
-use magpie_mpir::{FnId, MpirFn};
-use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob};
+use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob, KernelLayout, PreOp, Precondition};
 
 /// How arguments reach a kernel on the host.
 pub(super) const RULES: LayoutRules = LayoutRules {
@@ -30,16 +30,25 @@ pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Dia
         return Err(refusals);
     }
     let compiled = kernels.with_optimized(id, |module, pipeline| {
-        let Bodies { robust, unchecked } = bodies(module, module.func(id), pipeline);
+        let mut kernel = module.func(id).clone();
+        pipeline.unroll_barriers(module, &mut kernel);
+        let Bodies { robust, unchecked } = bodies(module, &kernel, pipeline);
         let mut bodies = vec![robust];
         if let Some(Unchecked { body, preconditions }) = unchecked {
             bodies.push(body);
             layout.preconditions = preconditions;
+            layout.preconditions.extend(no_long_buffers(&layout));
         }
         for body in &mut bodies {
             lower_kernel(module, body, pipeline);
         }
-        let bodies: Vec<&MpirFn> = bodies.iter().collect();
+        // The second is for the declared size.
+        let sizes = [None, Some(layout.workgroup)];
+        let bodies: Vec<KernelBody> = bodies
+            .iter()
+            .zip(sizes)
+            .map(|(code, workgroup)| KernelBody { code, workgroup })
+            .collect();
         let mut runtime = ProcessRuntime::new(types, &kernels.sources);
         compile_kernel(module, &bodies, &layout, &mut runtime)
     });
@@ -53,4 +62,15 @@ pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Dia
     let mut bodies = bodies.into_iter().map(BlobCode::Host);
     let code = bodies.next().unwrap_or(BlobCode::Bytes(Vec::new()));
     Ok(KernelBlob { backend: GpuBackend::Cpu, layout, code, unchecked: bodies.next() })
+}
+
+/// Hold for launches in which no buffer has more than [`MAX_NEAR_LEN`] elements: those that it has
+/// more, times more than any buffer has, fit into a buffer only when there are none.
+fn no_long_buffers(layout: &KernelLayout) -> Vec<Precondition> {
+    let no_more = |buffer: u32| {
+        let excess = [PreOp::Length(buffer), PreOp::Const(MAX_NEAR_LEN), PreOp::Sub];
+        let bound = excess.into_iter().chain([PreOp::Const(u64::MAX), PreOp::Mul]).collect();
+        Precondition { bound, buffer }
+    };
+    layout.buffers().map(|b| no_more(b.index)).collect()
 }

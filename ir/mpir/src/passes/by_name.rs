@@ -55,6 +55,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("sccp", Pass::OfFn(|f, _, ctx| sccp(f, ctx))),
     ("simplify_cfg", Pass::OfFn(|f, _, ctx| simplify_cfg(f, ctx))),
     ("unroll", Pass::OfFn(|f, _, ctx| unroll(f, ctx))),
+    ("unroll_barriers", Pass::OfFn(|f, _, ctx| unroll_barriers(f, ctx))),
     ("unroll_counted", Pass::OfFn(|f, _, ctx| unroll_counted(f, ctx))),
 ];
 

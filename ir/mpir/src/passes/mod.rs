@@ -55,5 +55,5 @@ pub use pipeline::Pipeline;
 pub use preconditions::{Unchecked, preconditions};
 pub use sccp::sccp;
 pub use simplify_cfg::simplify_cfg;
-pub use unroll::unroll;
+pub use unroll::{unroll, unroll_barriers};
 pub use unroll_counted::unroll_counted;

@@ -53,6 +53,9 @@ const BRANCHES: &[Step] = steps![sccp, if_convert, simplify_cfg];
 /// Loops of constant length; the steps behind the first are taken only when that changes something.
 const UNROLL: &[Step] = steps![unroll, simplify_cfg, fold(types), gvn(types)];
 
+/// The same, of loops with barriers too.
+const UNROLL_BARRIERS: &[Step] = steps![unroll_barriers, simplify_cfg, fold(types), gvn(types)];
+
 /// Loops inside loops are unrolled from the inside, this many levels.
 const MAX_UNROLLED_LEVELS: usize = 3;
 
@@ -118,11 +121,7 @@ impl Pipeline {
         self.with_fn(module, id, |pipeline, module, f| {
             pipeline.run_all(module, f, DEVICE);
             let mut changed = pipeline.run_all(module, f, BRANCHES);
-            for _ in 0..MAX_UNROLLED_LEVELS {
-                if !pipeline.run(module, f, &UNROLL[0]) {
-                    break;
-                }
-                pipeline.run_all(module, f, &UNROLL[1..]);
+            if pipeline.unroll(module, f, UNROLL) {
                 changed = false;
             }
             changed |= pipeline.run_all(module, f, LOOPS);
@@ -135,6 +134,26 @@ impl Pipeline {
             }
             f.compact(|_| true);
         });
+    }
+
+    /// Unrolls loops with barriers of an optimised kernel, for code generation that treats what is
+    /// between barriers each for itself ([`unroll_barriers`]).
+    pub fn unroll_barriers(&mut self, module: &Module, f: &mut MpirFn) {
+        if self.unroll(module, f, UNROLL_BARRIERS) {
+            self.run_all(module, f, AGAIN);
+            self.run_all(module, f, CLEAN);
+            f.compact(|_| true);
+        }
+    }
+
+    /// Takes the steps of an unrolling, the first of which unrolls; whether it did.
+    fn unroll(&mut self, module: &Module, f: &mut MpirFn, steps: &[Step]) -> bool {
+        let mut levels = 0;
+        while levels < MAX_UNROLLED_LEVELS && self.run(module, f, &steps[0]) {
+            self.run_all(module, f, &steps[1..]);
+            levels += 1;
+        }
+        levels > 0
     }
 
     /// Elides the bounds checks of an optimised kernel that are proved; and finds preconditions for

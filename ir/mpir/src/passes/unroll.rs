@@ -20,6 +20,16 @@ const MAX_SLICE: usize = 16;
 /// Replaces innermost loops of few rounds by that many copies of their body. Loops with convergent
 /// operations stay: these keep their control dependence.
 pub fn unroll(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
+    unroll_loops(f, ctx, |op| !op.info().convergent)
+}
+
+/// As [`unroll`], of loops with barriers too, for code generation that gains from seeing each
+/// barrier by itself. All invocations make the same rounds, so they still meet at all barriers.
+pub fn unroll_barriers(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
+    unroll_loops(f, ctx, |op| !op.info().convergent || op == Op::GpuBarrier)
+}
+
+fn unroll_loops(f: &mut MpirFn, ctx: &mut PassContext, may_copy: fn(Op) -> bool) -> bool {
     if f.domain != Domain::Device || f.blocks.len() < 2 {
         return false;
     }
@@ -41,7 +51,7 @@ pub fn unroll(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
     let mut growth = 0;
     let innermost = |l: &LoopId| loops.is_reducible() && loops.is_innermost(*l);
     for l in loops.ids().filter(innermost) {
-        let Some(candidate) = candidate(f, cfg, loops, l) else { continue };
+        let Some(candidate) = candidate(f, cfg, loops, l, may_copy) else { continue };
         let Some(rounds) = rounds(f, loops, positions, l, &candidate) else { continue };
         let size = candidate.size * rounds;
         if size > MAX_SIZE || growth + size > MAX_GROWTH {
@@ -70,7 +80,13 @@ pub(super) struct Candidate {
     pub(super) size: usize,
 }
 
-fn candidate(f: &MpirFn, cfg: &Cfg, loops: &Loops, l: LoopId) -> Option<Candidate> {
+fn candidate(
+    f: &MpirFn,
+    cfg: &Cfg,
+    loops: &Loops,
+    l: LoopId,
+    may_copy: fn(Op) -> bool,
+) -> Option<Candidate> {
     let header = loops.header(l);
     let preheader = loops.preheader(cfg, l)?;
     let mut latches = loops.latches(cfg, l);
@@ -90,9 +106,8 @@ fn candidate(f: &MpirFn, cfg: &Cfg, loops: &Loops, l: LoopId) -> Option<Candidat
         size += 1;
         for &i in &f.block(b).insts {
             let op = f.inst(i).op;
-            let stays = op.info().convergent
-                || matches!(op, Op::GpuShared | Op::GpuLocal | Op::Call | Op::GpuPrint);
-            if stays {
+            let stays = matches!(op, Op::GpuShared | Op::GpuLocal | Op::Call | Op::GpuPrint);
+            if stays || !may_copy(op) {
                 return None;
             }
             size += 1;

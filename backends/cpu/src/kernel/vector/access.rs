@@ -13,6 +13,9 @@ const TRUSTED: MemFlagsData = MemFlagsData::trusted();
 /// Vectors in buffers and in the frame are aligned to their elements only.
 const UNALIGNED: MemFlagsData = MemFlagsData::new().with_notrap();
 
+/// Lanes and groups that are further apart are addressed one by one.
+const MAX_STEP: i64 = REACH / 64;
+
 /// Where the elements of an access are.
 #[derive(Clone, Copy)]
 enum Elements {
@@ -46,12 +49,13 @@ impl Vector<'_> {
     }
 
     pub(super) fn load_slot(&mut self, e: &mut Emitter, offset: u32, prim: PrimType) -> Lanes {
-        let address = e.frame_address(e.memory.slots + offset, prim.size());
+        let size = prim.size() as i32;
+        let first = self.slot(e, offset, prim);
         match simd_type(prim) {
-            Some(ty) => Lanes::Simd(e.b.ins().load(ty, UNALIGNED, address, 0)),
+            Some(ty) => Lanes::Simd(e.b.ins().load(ty, UNALIGNED, first.address, first.offset)),
             None => Lanes::Each([0, 1, 2, 3].map(|n| {
-                let at = n * prim.size() as i32;
-                e.b.ins().load(clif_type(prim), TRUSTED, address, at)
+                let at = first.offset + n * size;
+                e.b.ins().load(clif_type(prim), TRUSTED, first.address, at)
             })),
         }
     }
@@ -63,9 +67,14 @@ impl Vector<'_> {
         prim: PrimType,
         lanes: Lanes,
     ) {
-        let address = e.frame_address(e.memory.slots + offset, prim.size());
-        let first = Place { address, offset: 0 };
+        let first = self.slot(e, offset, prim);
         store(e, prim, Elements::Apart(first, prim.size() as i32), lanes);
+    }
+
+    /// Where the frame has a value of the first lane.
+    fn slot(&self, e: &mut Emitter, offset: u32, prim: PrimType) -> Place {
+        let address = e.frame_address(e.memory.slots + offset, prim.size());
+        Place { address, offset: (self.group * LANES * prim.size()) as i32 }
     }
 
     pub(super) fn load(&mut self, e: &mut Emitter, i: Inst) -> Lanes {
@@ -110,17 +119,19 @@ impl Vector<'_> {
         let is_near = stride <= MAX_STRIDE && prim.bit_width() == 32;
         let value = self.value(e, index);
         let behind = |p: Place| Place { offset: p.offset + leaf, ..p };
-        let mut first = |e: &mut Emitter, at| {
+        // `ahead` is how much larger the index is than in the first group.
+        let mut first = |e: &mut Emitter, at, ahead: i32| {
             let mut compute = || e.element_address(base, array, at, f.ty(index));
             behind(match is_near {
-                true => self.places.find(f, self.guard, [array, index], stride, compute),
+                true => self.places.find(f, self.guard, [array, index], ahead, stride, compute),
                 false => Place { address: compute(), offset: 0 },
             })
         };
         match value {
-            Lanes::Same(at) => Elements::Same(first(e, at)),
-            Lanes::Linear(at, step) if is_near && step.abs() < REACH / i64::from(LANES) => {
-                Elements::Apart(first(e, at), step as i32 * stride as i32)
+            Lanes::Same(at) => Elements::Same(first(e, at, 0)),
+            Lanes::Linear(at, step) if is_near && step.abs() < MAX_STEP => {
+                let ahead = step as i32 * (self.group * LANES) as i32;
+                Elements::Apart(first(e, at, ahead), step as i32 * stride as i32)
             }
             Lanes::Linear(..) | Lanes::Simd(_) | Lanes::Mask(_) | Lanes::Each(_) => {
                 Elements::Each(value.each(&mut e.b, prim).map(|at| {

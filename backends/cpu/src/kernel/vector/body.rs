@@ -3,8 +3,10 @@
 use super::super::carried::Carry;
 use super::super::emit::{Emitter, prim_of};
 use super::super::regions::RegionId;
+use super::LANES;
 use super::guard::Guard;
 use super::lanes::{Lanes, simd_type};
+use super::path::Path;
 use super::places::Places;
 use super::still::arrays_of_free_loads;
 use super::vary::Vary;
@@ -27,13 +29,22 @@ pub(crate) struct Vector<'v> {
     pub(super) places: Places,
     /// Arrays whose loads may move.
     pub(super) free: Vec<Value>,
+    /// The blocks to execute, when they are always the same.
+    path: Option<&'v Path>,
+    /// Which group of lanes this is; all are [`LANES`] behind the one before.
+    pub(super) group: u32,
 }
 
 /// An edge that leaves the region: the block to fill, the phis of the next region, and that region.
 type WayOut = (ir::Block, Vec<(Value, Lanes)>, Option<RegionId>);
 
 impl<'v> Vector<'v> {
-    pub(crate) fn new(e: &Emitter, vary: &'v Vary, guard: &'v Guard) -> Vector<'v> {
+    pub(crate) fn new(
+        e: &Emitter,
+        vary: &'v Vary,
+        guard: &'v Guard,
+        path: Option<&'v Path>,
+    ) -> Vector<'v> {
         Vector {
             vary,
             guard,
@@ -42,22 +53,34 @@ impl<'v> Vector<'v> {
             ways_out: Vec::new(),
             places: Places::default(),
             free: Vec::new(),
+            path,
+            group: 0,
         }
     }
 
-    /// The region from the current block to `e.leave`.
-    pub(crate) fn region(&mut self, e: &mut Emitter) {
+    /// The region from the current block to `e.leave`, for a group of lanes. Groups follow each
+    /// other, from the first on, on a path.
+    pub(crate) fn region(&mut self, e: &mut Emitter, group: u32) {
         let plan = e.plan;
         let region = &plan.regions[e.region.0 as usize];
-        for array in arrays_of_free_loads(e.f, plan, e.carried, region) {
-            if self.fetch_base(e, array) {
-                self.free.push(array);
+        self.group = group;
+        if group == 0 {
+            for array in arrays_of_free_loads(e.f, plan, e.carried, region) {
+                if self.fetch_base(e, array) {
+                    self.free.push(array);
+                }
+            }
+        } else {
+            // What is the same for all lanes is so for all groups.
+            for lanes in &mut self.lanes {
+                *lanes = lanes.filter(|lanes| matches!(lanes, Lanes::Same(_)));
             }
         }
-        for &b in &region.blocks {
+        let blocks = self.path.map_or(&region.blocks, |path| &path.blocks);
+        for &b in blocks {
             self.blocks[b.index()] = Some(e.b.create_block());
         }
-        for &b in &region.blocks {
+        for &b in blocks {
             let Some(block) = self.blocks[b.index()] else { continue };
             let phis: Vec<Inst> = e.f.phis(b).collect();
             for phi in phis {
@@ -78,14 +101,13 @@ impl<'v> Vector<'v> {
             }
         }
         self.enter(e, region.leader);
-        for &b in &region.blocks {
+        for &b in blocks {
             if let Some(block) = self.blocks[b.index()] {
                 e.b.switch_to_block(block);
                 self.block(e, b);
             }
         }
-        let made: Vec<ir::Block> =
-            region.blocks.iter().filter_map(|b| self.blocks[b.index()]).collect();
+        let made: Vec<ir::Block> = blocks.iter().filter_map(|b| self.blocks[b.index()]).collect();
         e.seal_inner_first(&made);
     }
 
@@ -122,10 +144,14 @@ impl<'v> Vector<'v> {
 
     fn block(&mut self, e: &mut Emitter, block: Block) {
         let f = e.f;
-        self.places.clear();
+        if self.path.is_none() {
+            self.places.clear();
+        }
         for &i in &f.block(block).insts {
             let lanes = match (f.inst(i).op, f.inst(i).result()) {
                 (Op::Phi, Some(v)) => self.lanes[v.index()],
+                // Made for the first group, or with the addresses of arrays.
+                (_, Some(v)) if self.lanes[v.index()].is_some() => self.lanes[v.index()],
                 _ => self.inst(e, i),
             };
             if let (Some(v), Some(lanes)) = (f.inst(i).result(), lanes) {
@@ -160,7 +186,7 @@ impl<'v> Vector<'v> {
             (ValueDef::Inst(_), Carry::Frame(offset)) => self.load_slot(e, offset, prim),
             (ValueDef::Inst(i), Carry::Again) => match self.inst(e, i) {
                 Some(lanes) => lanes,
-                None => Lanes::Same(constant(&mut e.b, prim, 0)),
+                None => Lanes::Same(e.missing(v)),
             },
             _ => Lanes::Same(e.value(v)),
         }
@@ -199,9 +225,6 @@ impl<'v> Vector<'v> {
                 e.inst(i).map(|v| Lanes::Linear(v, 1))
             }
             Op::GpuBufferLoad | Op::GpuLeafLoad => Some(self.load(e, i)),
-            Op::GpuShared if data.result().is_some_and(|v| self.free.contains(&v)) => {
-                data.result().and_then(|v| self.lanes[v.index()])
-            }
             Op::GpuBufferStore | Op::GpuLeafStore => {
                 self.store_element(e, i);
                 None
@@ -215,7 +238,7 @@ impl<'v> Vector<'v> {
             | Op::GpuShared
             | Op::GpuSubgroupSize
             | Op::LeafGet => e.inst(i).map(Lanes::Same),
-            Op::GpuSubgroupLaneId => Some(lane_ids(e)),
+            Op::GpuSubgroupLaneId => Some(self.lane_ids(e)),
             op if SubgroupOp::of(op).is_some() => {
                 let v = data.result()?;
                 match e.carried.get(v) {
@@ -227,6 +250,16 @@ impl<'v> Vector<'v> {
             }
             _ => self.compute(e, i),
         }
+    }
+
+    /// Positions in the subgroup. A group of lanes may lie in two subgroups.
+    fn lane_ids(&self, e: &mut Emitter) -> Lanes {
+        let first = e.lane_id();
+        let first = e.b.ins().iadd_imm_s(first, i64::from(self.group * LANES));
+        let ids = Lanes::Linear(first, 1).simd(&mut e.b, PrimType::U32);
+        let mask = e.b.ins().iconst(types::I32, i64::from(HOST_SUBGROUP_SIZE - 1));
+        let mask = e.b.ins().splat(types::I32X4, mask);
+        Lanes::Simd(e.b.ins().band(ids, mask))
     }
 
     fn edge(&mut self, e: &mut Emitter, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
@@ -289,13 +322,4 @@ impl<'v> Vector<'v> {
             }
         }
     }
-}
-
-/// Positions in the subgroup. A group of lanes may lie in two subgroups.
-fn lane_ids(e: &mut Emitter) -> Lanes {
-    let first = e.lane_id();
-    let ids = Lanes::Linear(first, 1).simd(&mut e.b, PrimType::U32);
-    let mask = e.b.ins().iconst(types::I32, i64::from(HOST_SUBGROUP_SIZE - 1));
-    let mask = e.b.ins().splat(types::I32X4, mask);
-    Lanes::Simd(e.b.ins().band(ids, mask))
 }

@@ -25,9 +25,7 @@ impl Vector<'_> {
         }
         if args.iter().all(|a| matches!(a, Lanes::Same(_))) {
             let scalars: Vec<ir::Value> = args.iter().map(|a| a.each(&mut e.b, from)[0]).collect();
-            return Pure { b: &mut e.b, calls: e.code }
-                .emit(data.op, from, to, &scalars)
-                .map(Lanes::Same);
+            return e.pure(data.op, from, to, &scalars).map(Lanes::Same);
         }
         if let Some(lanes) = simd(e, data.op, from, to, &args) {
             return Some(lanes);

@@ -285,21 +285,8 @@ impl Finder<'_> {
 
     /// Whether a value is a 32-bit number that grows by one from lane to lane.
     fn is_index(&self, v: Value) -> bool {
-        self.types.prim(self.f.ty(v)) == Some(PrimType::U32) && self.stride(v) == Some(1)
-    }
-
-    fn stride(&self, v: Value) -> Option<i64> {
-        if !self.vary.get(v) {
-            return Some(0);
-        }
-        let i = self.f.def_inst(v)?;
-        let args = self.f.args(i);
-        match self.f.inst(i).op {
-            Op::GpuThreadId | Op::GpuGlobalId => Some(1),
-            Op::IAdd => Some(self.stride(args[0])? + self.stride(args[1])?),
-            Op::ISub => Some(self.stride(args[0])? - self.stride(args[1])?),
-            _ => None,
-        }
+        self.types.prim(self.f.ty(v)) == Some(PrimType::U32)
+            && self.vary.stride(self.f, v) == Some(1)
     }
 
     /// Whether a value is made of pure ops and can be evaluated ahead of the loop.

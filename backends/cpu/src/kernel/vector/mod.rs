@@ -11,12 +11,13 @@ mod body;
 mod compute;
 pub(crate) mod guard;
 mod lanes;
+pub(crate) mod path;
 mod places;
 mod still;
 pub(crate) mod vary;
 
 pub(crate) use body::Vector;
-pub(crate) use places::REACH;
+pub use places::MAX_NEAR_LEN;
 
 /// The dimension in which neighbours run as one.
 pub(crate) const ALONG_ROWS: [bool; 3] = [true, false, false];

@@ -2,7 +2,8 @@
 //!
 //! `a[i - 1]`, `a[i]` and `a[i + 1]` lie side by side, unless an index wraps between them. It cannot: accesses
 //! are inside of their array when they execute, arrays end [`REACH`] elements before the indices do
-//! (that is part of what lets a row run in lanes), and those of one block execute together.
+//! (that is part of what lets a row run in lanes), and those of one block, or of one path, execute
+//! together.
 
 use super::guard::Guard;
 use cranelift_codegen::ir;
@@ -10,7 +11,9 @@ use magpie_mpir::{MpirFn, Op, Value};
 use rustc_hash::FxHashMap;
 
 /// How far apart two indices may be, in elements.
-pub(crate) const REACH: i64 = 1 << 16;
+pub(super) const REACH: i64 = 1 << 16;
+/// The longest buffer in which a 32-bit index cannot wrap between elements that are near each other.
+pub const MAX_NEAR_LEN: u64 = (1 << 32) - REACH as u64;
 /// The largest element whose neighbours are found this way, in bytes: distances fit an instruction.
 pub(super) const MAX_STRIDE: u32 = 1 << 12;
 /// The most values that an index is the sum of.
@@ -28,7 +31,7 @@ pub(crate) struct Place {
 /// The elements of an array whose indices have the same terms.
 type Key = (Value, Vec<(Value, i32)>);
 
-/// Addresses that the block has computed, with the constants in their indices.
+/// Addresses that the block or the path has computed, with the constants in their indices.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     known: FxHashMap<Key, (ir::Value, u32)>,
@@ -40,12 +43,14 @@ impl Places {
     }
 
     /// The place of an element with a 32-bit index; `compute` gives its address when no other is near.
-    /// `stride` is the size of elements in bytes.
+    /// The index is `ahead` of what its terms were when they were first seen. `stride` is the size of
+    /// elements in bytes.
     pub(crate) fn find(
         &mut self,
         f: &MpirFn,
         guard: &Guard,
         [array, index]: [Value; 2],
+        ahead: i32,
         stride: u32,
         compute: impl FnOnce() -> ir::Value,
     ) -> Place {
@@ -54,6 +59,7 @@ impl Places {
             return Place { address: compute(), offset: 0 };
         }
         let Sum { mut terms, constant } = sum;
+        let constant = constant.wrapping_add(ahead as u32);
         terms.sort_unstable();
         let key = (array, terms);
         if let Some(&(address, from)) = self.known.get(&key) {

@@ -20,6 +20,21 @@ impl Vary {
         self.vary[v.index()]
     }
 
+    /// By how much an integer grows from neighbour to neighbour, when that is the same everywhere.
+    pub(crate) fn stride(&self, f: &MpirFn, v: Value) -> Option<i64> {
+        if !self.get(v) {
+            return Some(0);
+        }
+        let i = f.def_inst(v)?;
+        let args = f.args(i);
+        match f.inst(i).op {
+            Op::GpuThreadId | Op::GpuGlobalId => Some(1),
+            Op::IAdd => Some(self.stride(f, args[0])? + self.stride(f, args[1])?),
+            Op::ISub => Some(self.stride(f, args[0])? - self.stride(f, args[1])?),
+            _ => None,
+        }
+    }
+
     /// Finds what varies in a region. Phis start as the same and change when an arm varies.
     pub(crate) fn new(f: &MpirFn, region: &Region, carried: &Carried, along: [bool; 3]) -> Vary {
         let mut s = Vary { along, vary: vec![false; f.locals.len()] };
