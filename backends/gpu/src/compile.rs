@@ -151,8 +151,7 @@ pub fn lower_for_target(
     legal: &LegalOps,
     width: IndexWidth,
 ) -> (MpirFn, Module) {
-    let mut scratch = Module::new();
-    scratch.types = types.clone();
+    let mut scratch = Module::with_types(types.clone());
     for (id, callee) in &kernel.callees {
         while scratch.fns.len() <= id.index() {
             scratch.fns.push(callee.head());

@@ -120,8 +120,7 @@ impl Kernels {
         let mut text = self
             .definitions
             .get_or_init(|| {
-                let mut heads = Module::new();
-                heads.types = self.module.types.clone();
+                let mut heads = Module::with_types(self.module.types.clone());
                 heads.files = self.sources.iter().map(|(_, file)| file.name.clone()).collect();
                 print_module(&heads)
             })

@@ -5,7 +5,7 @@ use magpie_types::TypeCtx;
 use rustc_hash::FxHashMap;
 
 /// All functions of a build.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Module {
     /// Every type.
     pub types: TypeCtx,
@@ -18,9 +18,20 @@ pub struct Module {
 }
 
 impl Module {
-    /// An empty module.
+    /// An empty module: it has the built-in types only.
     pub fn new() -> Module {
-        Module::default()
+        Module::with_types(TypeCtx::new())
+    }
+
+    /// A module of these types that has nothing else yet.
+    pub fn with_types(types: TypeCtx) -> Module {
+        Module {
+            types,
+            fns: Vec::new(),
+            files: Vec::new(),
+            strings: Vec::new(),
+            interned: FxHashMap::default(),
+        }
     }
 
     /// Adds a function.

@@ -3,6 +3,7 @@
 use crate::PrimType;
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
+use std::sync::{Arc, LazyLock};
 
 /// A type of a [`TypeCtx`]. Ids below 1000 are fixed ([`fixed`]); equal ids mean equal types.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -249,9 +250,10 @@ pub struct TypeCtx {
     fixed: Vec<Option<TypeKind>>,
     dynamic: Vec<TypeKind>,
     interned: FxHashMap<TypeKind, TypeId>,
-    structs: Vec<StructDef>,
-    enums: Vec<EnumDef>,
-    sigs: Vec<SigDef>,
+    // Copies of a context share the definitions.
+    structs: Vec<Arc<StructDef>>,
+    enums: Vec<Arc<EnumDef>>,
+    sigs: Vec<Arc<SigDef>>,
 }
 
 impl Default for TypeCtx {
@@ -263,6 +265,11 @@ impl Default for TypeCtx {
 impl TypeCtx {
     /// A context that holds the built-in types only.
     pub fn new() -> TypeCtx {
+        static BUILT_IN: LazyLock<TypeCtx> = LazyLock::new(TypeCtx::built_in);
+        BUILT_IN.clone()
+    }
+
+    fn built_in() -> TypeCtx {
         let mut ctx = TypeCtx {
             fixed: vec![None; 64],
             dynamic: Vec::new(),
@@ -363,49 +370,43 @@ impl TypeCtx {
     pub fn declare_struct(&mut self, name: impl Into<String>, category: Category) -> TypeId {
         let id = StructId(self.structs.len() as u32);
         let ty = self.intern(TypeKind::Struct(id));
-        self.structs.push(StructDef { name: name.into(), category, fields: Vec::new(), ty });
+        let def = StructDef { name: name.into(), category, fields: Vec::new(), ty };
+        self.structs.push(Arc::new(def));
         ty
     }
 
     pub(crate) fn declare_fixed_struct(&mut self, ty: TypeId, name: &str, fields: Vec<Field>) {
         let id = StructId(self.structs.len() as u32);
         self.fix(ty, TypeKind::Struct(id));
-        self.structs.push(StructDef {
-            name: name.to_string(),
-            category: Category::Heap,
-            fields,
-            ty,
-        });
+        let (name, category) = (name.to_string(), Category::Heap);
+        self.structs.push(Arc::new(StructDef { name, category, fields, ty }));
     }
 
     pub(crate) fn declare_fixed_enum(&mut self, ty: TypeId, name: &str, variants: &[&str]) {
         let id = EnumId(self.enums.len() as u32);
         self.fix(ty, TypeKind::Enum(id));
         let variants = value_variants(variants);
-        self.enums.push(EnumDef {
-            name: name.to_string(),
-            category: Category::Value,
-            variants,
-            ty,
-        });
+        let (name, category) = (name.to_string(), Category::Value);
+        self.enums.push(Arc::new(EnumDef { name, category, variants, ty }));
     }
 
     /// Gives a declared struct its fields.
     pub fn define_struct(&mut self, id: StructId, fields: Vec<Field>) {
-        self.structs[id.0 as usize].fields = fields;
+        Arc::make_mut(&mut self.structs[id.0 as usize]).fields = fields;
     }
 
     /// Starts an enum; its variants are set later.
     pub fn declare_enum(&mut self, name: impl Into<String>, category: Category) -> TypeId {
         let id = EnumId(self.enums.len() as u32);
         let ty = self.intern(TypeKind::Enum(id));
-        self.enums.push(EnumDef { name: name.into(), category, variants: Vec::new(), ty });
+        let def = EnumDef { name: name.into(), category, variants: Vec::new(), ty };
+        self.enums.push(Arc::new(def));
         ty
     }
 
     /// Gives a declared enum its variants.
     pub fn define_enum(&mut self, id: EnumId, variants: Vec<Variant>) {
-        self.enums[id.0 as usize].variants = variants;
+        Arc::make_mut(&mut self.enums[id.0 as usize]).variants = variants;
     }
 
     /// Adds a signature.
@@ -416,13 +417,13 @@ impl TypeCtx {
         ret: TypeId,
     ) -> SigId {
         let id = SigId(self.sigs.len() as u32);
-        self.sigs.push(SigDef { name: name.into(), params, ret });
+        self.sigs.push(Arc::new(SigDef { name: name.into(), params, ret }));
         id
     }
 
     /// Gives a signature other types, so that definitions may refer to each other.
     pub fn set_sig(&mut self, id: SigId, params: Vec<TypeId>, ret: TypeId) {
-        let sig = &mut self.sigs[id.0 as usize];
+        let sig = Arc::make_mut(&mut self.sigs[id.0 as usize]);
         (sig.params, sig.ret) = (params, ret);
     }
 
@@ -443,17 +444,17 @@ impl TypeCtx {
 
     /// Every struct definition, in declaration order.
     pub fn structs(&self) -> impl Iterator<Item = (StructId, &StructDef)> {
-        self.structs.iter().enumerate().map(|(i, d)| (StructId(i as u32), d))
+        self.structs.iter().enumerate().map(|(i, d)| (StructId(i as u32), &**d))
     }
 
     /// Every enum definition, in declaration order.
     pub fn enums(&self) -> impl Iterator<Item = (EnumId, &EnumDef)> {
-        self.enums.iter().enumerate().map(|(i, d)| (EnumId(i as u32), d))
+        self.enums.iter().enumerate().map(|(i, d)| (EnumId(i as u32), &**d))
     }
 
     /// Every signature, in declaration order.
     pub fn sigs(&self) -> impl Iterator<Item = (SigId, &SigDef)> {
-        self.sigs.iter().enumerate().map(|(i, d)| (SigId(i as u32), d))
+        self.sigs.iter().enumerate().map(|(i, d)| (SigId(i as u32), &**d))
     }
 
     /// The canonical text of a type: what diagnostics, `.mpir` and the id order use.

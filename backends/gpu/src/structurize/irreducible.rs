@@ -2,9 +2,10 @@
 
 use super::edges::split_edges;
 use super::prepare::prepare;
+use super::shape;
 use super::ssa::Undefined;
 use super::variables::{Before, Transfers};
-use magpie_mpir::analysis::{Cfg, Dominators, Loops};
+use magpie_mpir::analysis::Cfg;
 use magpie_mpir::{Block, MpirFn, Terminator};
 use magpie_types::TypeCtx;
 use rustc_hash::FxHashMap;
@@ -13,19 +14,18 @@ use rustc_hash::FxHashMap;
 /// which chooses the entry by a selector. Returns whether there was such a cycle.
 pub fn lower_irreducible(f: &mut MpirFn, types: &TypeCtx) -> bool {
     prepare(f, types);
-    let mut undefined = Undefined::default();
-    let changed = lower_prepared(f, &mut undefined);
-    undefined.settle(f);
-    changed
+    let (cfg, loops) = shape(f);
+    let is_irreducible = !loops.is_reducible();
+    if is_irreducible {
+        let mut undefined = Undefined::default();
+        lower_prepared(f, cfg, &mut undefined);
+        undefined.settle(f);
+    }
+    is_irreducible
 }
 
-/// The same for a function in the form that structuring starts from.
-pub(super) fn lower_prepared(f: &mut MpirFn, undefined: &mut Undefined) -> bool {
-    let cfg = Cfg::new(f);
-    if Loops::new(&cfg, &Dominators::new(&cfg)).is_reducible() {
-        return false;
-    }
-    let mut cfg = Cfg::new(f);
+/// The same for a function that has such a cycle, in the form that structuring starts from.
+pub(super) fn lower_prepared(f: &mut MpirFn, mut cfg: Cfg, undefined: &mut Undefined) {
     let before = Before::new(f);
     let mut transfers = Transfers::new();
     let mut origin = FxHashMap::default();
@@ -70,7 +70,6 @@ pub(super) fn lower_prepared(f: &mut MpirFn, undefined: &mut Undefined) -> bool 
         }
     }
     transfers.resolve(f, &before, &origin, undefined);
-    true
 }
 
 /// The entries of the first cycle that has several, in block order.

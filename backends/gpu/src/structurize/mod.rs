@@ -56,7 +56,8 @@ use variables::Transfers;
 /// A cycle that is entered at several blocks. `f` is then as it was, but for unreachable blocks.
 pub fn structurize(f: &mut MpirFn, types: &TypeCtx) -> Result<StructuredBody, StructurizeError> {
     prepare::prepare(f, types);
-    structurize_prepared(f, Undefined::default())
+    let (cfg, loops) = shape(f);
+    structurize_prepared(f, &cfg, &loops, Undefined::default())
 }
 
 /// As [`structurize`]; cycles that are entered at several blocks get one entry first
@@ -70,21 +71,30 @@ pub fn structurize_any(
 ) -> Result<StructuredBody, StructurizeError> {
     prepare::prepare(f, types);
     let mut undefined = Undefined::default();
-    irreducible::lower_prepared(f, &mut undefined);
-    structurize_prepared(f, undefined)
+    let (mut cfg, mut loops) = shape(f);
+    if !loops.is_reducible() {
+        irreducible::lower_prepared(f, cfg, &mut undefined);
+        (cfg, loops) = shape(f);
+    }
+    structurize_prepared(f, &cfg, &loops, undefined)
+}
+
+fn shape(f: &MpirFn) -> (Cfg, Loops) {
+    let cfg = Cfg::new(f);
+    let loops = Loops::new(&cfg, &Dominators::new(&cfg));
+    (cfg, loops)
 }
 
 fn structurize_prepared(
     f: &mut MpirFn,
+    cfg: &Cfg,
+    loops: &Loops,
     mut undefined: Undefined,
 ) -> Result<StructuredBody, StructurizeError> {
-    let cfg = Cfg::new(f);
-    let dom = Dominators::new(&cfg);
-    let loops = Loops::new(&cfg, &dom);
     if !loops.is_reducible() {
-        return Err(StructurizeError::find(f, &cfg));
+        return Err(StructurizeError::find(f, cfg));
     }
-    let lowering = LoopLowering::new(f, &cfg, &loops);
+    let lowering = LoopLowering::new(f, cfg, loops);
     let before = lowering.before();
     let mut transfers = Transfers::new();
     let loops = lowering.lower_multi_exits(&mut transfers);

@@ -55,15 +55,21 @@ fn simplify_terminator(f: &mut MpirFn, b: Block) {
 /// Moves every `gpu.shared` and `gpu.local` to the entry block: their values name memory and may
 /// not meet in phis. A `gpu.local` inside a loop leaves a loop of stores that zeroes it again.
 fn hoist_arrays(f: &mut MpirFn, types: &TypeCtx) {
+    let is_array = |f: &MpirFn, i: Inst| matches!(f.inst(i).op, Op::GpuShared | Op::GpuLocal);
+    let holders: Vec<Block> = f
+        .block_ids()
+        .skip(1)
+        .filter(|&b| f.block(b).insts.iter().any(|&i| is_array(f, i)))
+        .collect();
+    if holders.is_empty() {
+        return;
+    }
     let cfg = Cfg::new(f);
     let loops = Loops::new(&cfg, &Dominators::new(&cfg));
     let mut arrays = Vec::new();
-    for b in f.block_ids().skip(1) {
-        let is_array = |i: Inst| matches!(f.inst(i).op, Op::GpuShared | Op::GpuLocal);
-        let found: Vec<Inst> = f.block(b).insts.iter().copied().filter(|&i| is_array(i)).collect();
-        if found.is_empty() {
-            continue;
-        }
+    for b in holders {
+        let found: Vec<Inst> =
+            f.block(b).insts.iter().copied().filter(|&i| is_array(f, i)).collect();
         let in_loop = loops.innermost(b).is_some() || !loops.is_reducible();
         // From the last to the first: splitting a block keeps what is before in place.
         for &i in found.iter().rev() {

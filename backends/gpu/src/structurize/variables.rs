@@ -228,6 +228,12 @@ impl Transfers {
         value
     }
 
+    /// Whether no edge was rerouted and no join was made, so that every definition still dominates
+    /// its uses.
+    fn is_idle(&self) -> bool {
+        self.selector.defs.is_empty() && self.slots.is_empty() && !self.passes.contains(&true)
+    }
+
     /// The definitions of every slot.
     pub(super) fn slot_defs(&self) -> impl Iterator<Item = &[(Block, Value)]> {
         self.slots.iter().map(|s| &s.defs[..])
@@ -248,6 +254,9 @@ impl Transfers {
         origin: &FxHashMap<Block, Block>,
         undefined: &mut Undefined,
     ) {
+        if self.is_idle() && origin.is_empty() {
+            return;
+        }
         let cfg = Cfg::new(f);
         let dom = Dominators::new(&cfg);
         let loops = Loops::new(&cfg, &dom);

@@ -50,7 +50,6 @@ const MAX_FINDINGS: usize = 1000;
 pub(crate) const MAX_SUGGESTING: usize = 50;
 
 /// What lowering made.
-#[derive(Default)]
 pub(crate) struct Lowered {
     pub(crate) module: Module,
     pub(crate) main: Option<FnId>,
@@ -133,17 +132,22 @@ pub(crate) fn lower(
         scratch: body::Scratch::default(),
         next: 0,
     };
-    let lowered = lowering.run();
+    let (main, kernels, tests) = lowering.run().unwrap_or_default();
+    let Lowering { module, kernel_findings, .. } = lowering;
     *diagnostics = lowering.diagnostics;
-    lowered
+    Lowered { module, main, kernels, tests, kernel_findings }
 }
 
+/// `@main`, the kernels, and the tests of a program.
+type Roots = (Option<FnId>, Vec<FnId>, Vec<FnId>);
+
 impl<'p> Lowering<'p> {
-    fn run(&mut self) -> Lowered {
+    /// Lowers everything; gives up when types do not fit.
+    fn run(&mut self) -> Option<Roots> {
         let program = self.program;
         self.with_types(crate::types::define_all);
         if !self.check_type_sizes() {
-            return Lowered::default();
+            return None;
         }
         self.check_declarations();
         self.collect_impls();
@@ -171,15 +175,7 @@ impl<'p> Lowering<'p> {
         self.lower_bodies();
         self.with_types(|types, cx| types.define_instances(cx));
         self.check_type_sizes();
-        let main = self.main();
-        let tests = self.tests();
-        Lowered {
-            module: std::mem::take(&mut self.module),
-            main,
-            kernels,
-            tests,
-            kernel_findings: std::mem::take(&mut self.kernel_findings),
-        }
+        Some((self.main(), kernels, self.tests()))
     }
 
     /// Whether all types made so far are small enough; those that are not are reported.

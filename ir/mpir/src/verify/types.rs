@@ -5,7 +5,7 @@ use super::MAX_ERRORS;
 use crate::MAX_TYPE_DEPTH;
 use magpie_diag::{Code, Diagnostic, Span};
 use magpie_types::{Category, Field, TypeCtx, TypeId, TypeKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// How many members an aggregate or a heap object may have, those of nested aggregates included.
 /// That bounds its size too.
@@ -36,7 +36,7 @@ pub(super) fn check(types: &TypeCtx) -> Vec<Diagnostic> {
     check_enums(types, &mut fault);
     // Other types cannot even be named in a message.
     if check_references(types, &mut fault) && check_nesting(types, &mut fault) {
-        let mut states = FxHashMap::default();
+        let mut states = FxHashMap::with_capacity_and_hasher(types.iter().count(), FxBuildHasher);
         for (ty, _) in types.iter() {
             measure(types, ty, &mut states, &mut fault);
         }
@@ -117,7 +117,8 @@ fn arguments(kind: TypeKind) -> [Option<TypeId>; 2] {
 /// Nesting of types that are not laid out inside each other. A type is interned after its
 /// arguments, so one pass in id order meets them first.
 fn check_nesting(types: &TypeCtx, fault: &mut impl FnMut(String)) -> bool {
-    let mut depths: FxHashMap<TypeId, usize> = FxHashMap::default();
+    let mut depths: FxHashMap<TypeId, usize> =
+        FxHashMap::with_capacity_and_hasher(types.iter().count(), FxBuildHasher);
     let mut sound = true;
     for (ty, kind) in types.iter() {
         let below = |t: TypeId| depths.get(&t).copied().unwrap_or(0) + 1;
