@@ -1,7 +1,7 @@
 //! The command line, as clap reads it.
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use magpie_driver::{DEFAULT_MAX_ERRORS, Fallback, Options};
+use magpie_driver::{DEFAULT_MAX_ERRORS, Fallback, LogLevel, Options};
 use magpie_rt::gpu::DeviceChoice;
 use magpie_types::kernel::GpuBackend;
 use std::ffi::OsString;
@@ -68,7 +68,10 @@ pub(crate) struct Global {
     /// Colour of messages
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     pub(crate) color: ColorChoice,
-    /// Say which device and cache entries are used, and how long stages take
+    /// What is said besides results
+    #[arg(long, global = true, value_name = "LEVEL", value_enum, default_value_t)]
+    log_level: LogWord,
+    /// Say which device and cache entries are used, and how long stages take: --log-level info
     #[arg(short, long, global = true)]
     verbose: bool,
 }
@@ -83,6 +86,28 @@ pub(crate) enum OutputForm {
     Json,
     /// One object a line
     Jsonl,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default, Debug)]
+enum LogWord {
+    Error,
+    #[default]
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl From<LogWord> for LogLevel {
+    fn from(word: LogWord) -> LogLevel {
+        match word {
+            LogWord::Error => LogLevel::Error,
+            LogWord::Warn => LogLevel::Warn,
+            LogWord::Info => LogLevel::Info,
+            LogWord::Debug => LogLevel::Debug,
+            LogWord::Trace => LogLevel::Trace,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -259,7 +284,10 @@ impl CommandLine {
             }),
             device,
             blobs: blobs.clone(),
-            verbose: self.global.verbose,
+            log_level: match self.global.verbose {
+                true => LogLevel::Info.max(self.global.log_level.into()),
+                false => self.global.log_level.into(),
+            },
         })
     }
 }
@@ -296,7 +324,7 @@ mod tests {
             let parsed = CommandLine::try_parse_from(line.split(' ')).unwrap();
             let options = parsed.options().unwrap();
             assert_eq!(options.device, DeviceChoice::parse("cpu").ok(), "{line}");
-            assert_eq!((options.max_errors, options.verbose), (3, true), "{line}");
+            assert_eq!((options.max_errors, options.log_level), (3, LogLevel::Info), "{line}");
             assert_eq!(options.entry, Some("a.mp".into()));
             assert_eq!(parsed.global.output, OutputForm::Json);
             let Command::Run { args, .. } = parsed.command else { panic!("{line}") };

@@ -57,7 +57,7 @@ impl Output {
             1 => text.push_str("\n1 more error (--max-errors shows more)\n"),
             n => text.push_str(&format!("\n{n} more errors (--max-errors shows more)\n")),
         }
-        if session.options.verbose {
+        if session.options.is_verbose() {
             for (stage, ms) in session.timings() {
                 text.push_str(&format!("magpie: {stage}: {ms:.2} ms\n"));
             }

@@ -43,7 +43,7 @@ pub use doctor::{Checkup, doctor};
 pub use emit::build;
 pub use format::format;
 pub use new_project::new_project;
-pub use options::{DEFAULT_MAX_ERRORS, Fallback, Options};
+pub use options::{DEFAULT_MAX_ERRORS, Fallback, LogLevel, Options};
 pub use run::{LoadedKernels, Runnable, compile_kernels, load_kernels, prepare_run};
 pub use session::{Findings, Log, Session, Stop};
 pub use target::TRIPLE;

@@ -13,6 +13,22 @@ pub enum Fallback {
     Cpu,
 }
 
+/// How much is said on standard error: `--log-level`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub enum LogLevel {
+    /// Errors only.
+    Error,
+    /// Warnings too.
+    #[default]
+    Warn,
+    /// Also which device, which cache entries, and how long stages take.
+    Info,
+    /// All that there is; today what [`LogLevel::Info`] says.
+    Debug,
+    /// As [`LogLevel::Debug`].
+    Trace,
+}
+
 /// The global flags.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
@@ -36,8 +52,8 @@ pub struct Options {
     pub device: Option<DeviceChoice>,
     /// `--blobs LIST`: back ends whose blobs portable kernels get besides that of their target.
     pub blobs: Vec<GpuBackend>,
-    /// `-v`: say on standard error which device, which cache entries and how long.
-    pub verbose: bool,
+    /// `--log-level`; `-v` asks for [`LogLevel::Info`].
+    pub log_level: LogLevel,
 }
 
 impl Options {
@@ -54,8 +70,13 @@ impl Options {
             gpu_fallback: None,
             device: None,
             blobs: Vec::new(),
-            verbose: false,
+            log_level: LogLevel::default(),
         }
+    }
+
+    /// Whether what is done is said.
+    pub fn is_verbose(&self) -> bool {
+        self.log_level >= LogLevel::Info
     }
 
     /// How much is done at the same time: `--jobs`, or the cores of the machine.

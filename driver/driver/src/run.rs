@@ -143,7 +143,7 @@ fn require_device(session: &mut Session, runtime: &Runtime) -> Result<(), Stop> 
         Some(DeviceChoice::Gpu | DeviceChoice::Driver(_) | DeviceChoice::Index(_)) => true,
         Some(DeviceChoice::Auto) | None => false,
     };
-    if !is_named && !session.options.verbose {
+    if !is_named && !session.options.is_verbose() {
         return Ok(());
     }
     match runtime.default_device() {

@@ -1,7 +1,7 @@
 //! [`Session`]: one call of the command: its options, its sources and what was found.
 
 use crate::manifest::{LintLevel, Manifest};
-use crate::options::Options;
+use crate::options::{LogLevel, Options};
 use magpie_diag::{Code, Diagnostic, Severity, SourceMap, Span, sort_diagnostics};
 use std::time::Instant;
 
@@ -87,7 +87,7 @@ impl Session {
 
     /// Who says what happens under `-v`.
     pub fn log(&self) -> Log {
-        Log { verbose: self.options.verbose }
+        Log { verbose: self.options.is_verbose() }
     }
 
     /// Applies `[lint]` to what is reported from now on.
@@ -142,9 +142,10 @@ impl Session {
         let mut shown = std::mem::take(&mut self.diagnostics);
         sort_diagnostics(&mut shown);
         let (mut errors, limit) = (0, self.options.max_errors);
+        let warns = self.options.log_level > LogLevel::Error;
         shown.retain(|d| {
             errors += usize::from(d.is_error());
-            !d.is_error() || errors <= limit
+            if d.is_error() { errors <= limit } else { warns }
         });
         Findings { shown, hidden_errors: errors.saturating_sub(limit) }
     }

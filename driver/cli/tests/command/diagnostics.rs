@@ -99,6 +99,7 @@ fn lints_are_the_projects_choice() {
     place.write("a.mp", std::fs::read(case("e12_unsafe_warning")).unwrap());
     let ended = place.run(&["check", "a.mp"]);
     assert!(ended.code == 0 && ended.stderr.contains("warning[MPG_CORE_1202]"), "{ended:?}");
+    assert_eq!(place.run(&["check", "a.mp", "--log-level", "error"]).succeeds(), "");
     place.write("Magpie.toml", "[lint]\nMPG_CORE_1202 = 'allow'\nMPG_CORE_1404 = 'allow'\n");
     assert_eq!(place.run(&["check", "a.mp"]).succeeds(), "");
     place.write("Magpie.toml", "[lint]\nMPG_CORE_1202 = 'deny'\n");
