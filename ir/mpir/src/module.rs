@@ -17,6 +17,12 @@ pub struct Module {
     interned: FxHashMap<String, StrId>,
 }
 
+impl Default for Module {
+    fn default() -> Self {
+        Module::new()
+    }
+}
+
 impl Module {
     /// An empty module: it has the built-in types only.
     pub fn new() -> Module {
