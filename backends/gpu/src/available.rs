@@ -10,8 +10,8 @@ use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind, fixed};
 /// elsewhere.
 pub fn refusals(f: &MpirFn, types: &TypeCtx, target: GpuBackend, code: Code) -> Vec<Diagnostic> {
     let has_stack = match target {
-        GpuBackend::Ptx | GpuBackend::Hip | GpuBackend::Interp => true,
-        GpuBackend::Spv | GpuBackend::Msl | GpuBackend::Wgsl | GpuBackend::Cpu => false,
+        GpuBackend::Ptx | GpuBackend::Hip | GpuBackend::Cpu | GpuBackend::Interp => true,
+        GpuBackend::Spv | GpuBackend::Msl | GpuBackend::Wgsl => false,
     };
     let is_host = matches!(target, GpuBackend::Cpu | GpuBackend::Interp);
     let name = target.name();

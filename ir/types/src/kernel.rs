@@ -428,6 +428,8 @@ pub struct HostLaunch {
     pub grid: [u32; 3],
     /// Invocations of a workgroup.
     pub block: [u32; 3],
+    /// Set to 1, atomically, by a kernel whose calls become too deep; 0 before.
+    pub fault: *mut u32,
 }
 
 /// A buffer argument on the CPU.

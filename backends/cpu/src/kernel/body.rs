@@ -62,7 +62,7 @@ impl Emitter<'_, '_, '_> {
     }
 
     fn param(&mut self, n: u32, prim: PrimType) -> ir::Value {
-        match &self.layout.params[n as usize] {
+        match &self.params[n as usize] {
             ParamLayout::Buffer(p) => self.launch.buffers[p.index as usize].data,
             &ParamLayout::Scalar { offset, ty, .. } if self.vector(ty).is_some() => {
                 self.b.ins().iadd_imm_s(self.launch.scalars, offset as i64)
@@ -80,9 +80,9 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().load(clif_type(prim), flags, self.launch.scalars, offset as i32)
     }
 
-    fn buffer(&self, v: Value) -> Option<BufferArg> {
+    pub(crate) fn buffer(&self, v: Value) -> Option<BufferArg> {
         let ValueDef::Param(n) = self.f.def(v) else { return None };
-        match &self.layout.params[n as usize] {
+        match &self.params[n as usize] {
             ParamLayout::Buffer(p) => Some(self.launch.buffers[p.index as usize]),
             ParamLayout::Scalar { .. } => None,
         }
@@ -91,7 +91,7 @@ impl Emitter<'_, '_, '_> {
     /// The address of a buffer or a shared array, read from memory at this point.
     pub(crate) fn fetch_base(&mut self, array: Value) -> Option<ir::Value> {
         match (self.f.def(array), self.f.def_inst(array)) {
-            (ValueDef::Param(n), _) => match &self.layout.params[n as usize] {
+            (ValueDef::Param(n), _) => match &self.params[n as usize] {
                 ParamLayout::Buffer(p) => Some(self.launch.fetch_data(&mut self.b, p.index)),
                 ParamLayout::Scalar { .. } => None,
             },
@@ -166,6 +166,7 @@ impl Emitter<'_, '_, '_> {
                 self.print(i);
                 None
             }
+            Op::Call => self.call(i),
             // Whoever uses it looks at its components.
             Op::VecNew => None,
             Op::VecExtract => Some(self.vector_component(i)),
@@ -191,7 +192,6 @@ impl Emitter<'_, '_, '_> {
             | Op::GpuMetalSimdShuffle
             | Op::GpuMetalSimdSum
             | Op::GpuMetalSimdPrefixSum
-            | Op::Call
             | magpie_mpir::host_code_ops!() => {
                 self.fail(|| format!("`{}` in a kernel", data.op.name()));
                 None
@@ -203,7 +203,7 @@ impl Emitter<'_, '_, '_> {
     fn param_leaf(&mut self, i: Inst) -> Option<ir::Value> {
         let f = self.f;
         let ValueDef::Param(n) = f.def(f.arg(i, 0)) else { return None };
-        let ParamLayout::Scalar { offset, ty, .. } = self.layout.params[n as usize] else {
+        let ParamLayout::Scalar { offset, ty, .. } = self.params[n as usize] else {
             return None;
         };
         let leaf = *self.module.types.leaves(ty).get(f.inst(i).imm_lo() as usize)?;
@@ -502,6 +502,7 @@ impl Emitter<'_, '_, '_> {
     fn terminator(&mut self, block: Block) {
         let f = self.f;
         match &f.block(block).term {
+            &Terminator::Ret(v) if self.is_called => self.return_value(v),
             Terminator::Ret(_) => self.leave_region(None),
             Terminator::Br(to) => {
                 let (to, args) = self.edge(block, *to);

@@ -1,7 +1,7 @@
 //! The frame of a work-group function: launch data, the loop over workgroups, the loops over
 //! invocations, and the spine between regions.
 
-use super::KernelBody;
+use super::calls::{self, Callees};
 use super::carried::Carried;
 use super::launch::{Launch, load_launch};
 use super::memory::Memory;
@@ -19,7 +19,7 @@ use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use cranelift_module::Module as _;
 use magpie_mpir::{Module, MpirFn, Value};
 use magpie_types::PrimType;
-use magpie_types::kernel::KernelLayout;
+use magpie_types::kernel::ParamLayout;
 
 /// The signature of [`magpie_types::kernel::HostKernelFn`].
 pub(crate) fn signature(code: &Code) -> Signature {
@@ -49,12 +49,36 @@ pub(crate) struct WayOut {
 /// The spine's number for "this invocation has returned".
 pub(crate) const ENDED: u32 = u32::MAX;
 
+/// What is compiled: a kernel, or a recursive function that it carries.
+#[derive(Clone, Copy)]
+pub(crate) struct Unit<'a> {
+    pub(crate) module: &'a Module,
+    pub(crate) f: &'a MpirFn,
+    pub(crate) params: &'a [ParamLayout],
+    pub(crate) plan: &'a RegionPlan,
+    pub(crate) carried: &'a Carried,
+    /// The functions that it may call.
+    pub(crate) callees: &'a Callees,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A kernel, for workgroups of this size if there is one.
+    Kernel(Option<[u32; 3]>),
+    /// A function that is called for one invocation.
+    Function,
+}
+
 pub(crate) struct Emitter<'a, 'f, 'r> {
     pub(crate) module: &'a Module,
     pub(crate) f: &'a MpirFn,
-    pub(crate) layout: &'a KernelLayout,
+    pub(crate) params: &'a [ParamLayout],
     pub(crate) plan: &'a RegionPlan,
     pub(crate) carried: &'a Carried,
+    pub(crate) callees: &'a Callees,
+    /// Whether this is a function that returns to its caller.
+    pub(crate) is_called: bool,
     pub(crate) b: FunctionBuilder<'f>,
     pub(crate) code: &'a mut Code<'r>,
     pub(crate) memory: Memory,
@@ -73,22 +97,16 @@ pub(crate) struct Emitter<'a, 'f, 'r> {
     /// Where an invocation goes when it leaves the region.
     pub(crate) leave: ir::Block,
     pub(crate) ways_out: Vec<WayOut>,
+    /// Where the kernel keeps what functions must know of the invocation.
+    pub(crate) context_slot: Option<ir::StackSlot>,
     /// Why the kernel cannot be compiled: an operation that kernels on the host do not have, or a
     /// fault of this compiler.
     pub(crate) failure: Option<String>,
 }
 
 impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
-    pub(crate) fn new(
-        module: &'a Module,
-        body: KernelBody<'a>,
-        layout: &'a KernelLayout,
-        plan: &'a RegionPlan,
-        carried: &'a Carried,
-        mut b: FunctionBuilder<'f>,
-        code: &'a mut Code<'r>,
-    ) -> Self {
-        let f = body.code;
+    pub(crate) fn new(unit: Unit<'a>, mut b: FunctionBuilder<'f>, code: &'a mut Code<'r>) -> Self {
+        let Unit { module, f, params, plan, carried, callees, kind } = unit;
         let memory = Memory::new(f, &module.types, plan, carried);
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
@@ -108,14 +126,19 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
         };
         let scalar_vars = variables();
         let entry_vars = variables();
-        let launch = load_launch(&mut b, entry, module, layout, body.workgroup, &memory);
+        let launch = match kind {
+            Kind::Kernel(size) => load_launch(&mut b, entry, module, params, size, &memory),
+            Kind::Function => calls::receive(&mut b, entry, &counters, module, f, params),
+        };
         b.seal_block(entry);
         Emitter {
             module,
             f,
-            layout,
+            params,
             plan,
             carried,
+            callees,
+            is_called: kind == Kind::Function,
             b,
             code,
             memory,
@@ -129,6 +152,7 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
             region: RegionId(0),
             leave: entry,
             ways_out: Vec::new(),
+            context_slot: None,
             failure: None,
         }
     }
@@ -136,14 +160,6 @@ impl<'a, 'f, 'r> Emitter<'a, 'f, 'r> {
     /// Notes why the kernel cannot be compiled; the first reason counts. What is emitted goes nowhere.
     pub(crate) fn fail(&mut self, reason: impl FnOnce() -> String) {
         self.failure.get_or_insert_with(reason);
-    }
-
-    pub(crate) fn frame_bytes(&self) -> u32 {
-        self.memory.frame_bytes
-    }
-
-    pub(crate) fn shared_bytes(&self) -> u32 {
-        self.memory.shared_bytes
     }
 
     /// The whole function: a loop over workgroups around the regions.

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, types};
 use cranelift_frontend::FunctionBuilder;
 use magpie_mpir::Module;
-use magpie_types::kernel::{HostBuffer, HostLaunch, KernelLayout, ParamLayout};
+use magpie_types::kernel::{HostBuffer, HostLaunch, ParamLayout};
 use std::mem::{offset_of, size_of};
 
 /// Data and length of a buffer argument.
@@ -20,6 +20,10 @@ pub(crate) struct BufferArg {
 
 /// Values that are the same for a whole launch.
 pub(crate) struct Launch {
+    /// The address of the [`HostLaunch`].
+    pub(crate) launch: ir::Value,
+    /// In a function that a kernel calls: the address of what it knows of its invocation.
+    pub(crate) context: Option<ir::Value>,
     pub(crate) buffers: Vec<BufferArg>,
     /// The address of the list of buffers.
     buffer_list: ir::Value,
@@ -41,6 +45,36 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
+    /// What a function that a kernel calls sees of the launch: it has neither shared memory nor a
+    /// frame, and its parameters are its own.
+    pub(super) fn of_call(
+        b: &mut FunctionBuilder,
+        [launch, context]: [ir::Value; 2],
+        buffers: Vec<BufferArg>,
+        scalar_args: Vec<Option<ir::Value>>,
+    ) -> Launch {
+        let (grid, block) = sizes(b, launch);
+        let none = b.ins().iconst(types::I64, 0);
+        let no = b.ins().iconst(types::I8, 0);
+        let slot = b.create_sized_stack_slot(word());
+        Launch {
+            launch,
+            context: Some(context),
+            buffers,
+            buffer_list: none,
+            scratch_slot: slot,
+            pin: slot,
+            scalars: none,
+            scalar_args,
+            lanes_ok: no,
+            grid,
+            block,
+            invocations: none,
+            scratch: none,
+            frame: none,
+        }
+    }
+
     /// Reads the address of a buffer's data at this point.
     pub(crate) fn fetch_data(&self, b: &mut FunctionBuilder, buffer: u32) -> ir::Value {
         let at = buffer as usize * size_of::<HostBuffer>() + offset_of!(HostBuffer, data);
@@ -53,11 +87,24 @@ impl Launch {
     }
 }
 
+/// A place on the stack for an address or a number.
+fn word() -> StackSlotData {
+    StackSlotData::new(StackSlotKind::ExplicitSlot, types::I64.bytes(), 3)
+}
+
+/// The sizes of the grid and of workgroups.
+fn sizes(b: &mut FunctionBuilder, launch: ir::Value) -> ([ir::Value; 3], [ir::Value; 3]) {
+    let flags = MemFlagsData::trusted().with_readonly();
+    let mut three =
+        |base: usize| [0, 4, 8].map(|o| b.ins().load(types::I32, flags, launch, (base + o) as i32));
+    (three(offset_of!(HostLaunch, grid)), three(offset_of!(HostLaunch, block)))
+}
+
 pub(crate) fn load_launch(
     b: &mut FunctionBuilder,
     entry: ir::Block,
     module: &Module,
-    layout: &KernelLayout,
+    params: &[ParamLayout],
     workgroup: Option<[u32; 3]>,
     memory: &Memory,
 ) -> Launch {
@@ -69,12 +116,8 @@ pub(crate) fn load_launch(
     let at = |offset: usize| offset as i32;
     let buffers = b.ins().load(types::I64, flags, launch, at(offset_of!(HostLaunch, buffers)));
     let scalars = b.ins().load(types::I64, flags, launch, at(offset_of!(HostLaunch, scalars)));
-    let mut three =
-        |base: usize| [0, 4, 8].map(|o| b.ins().load(types::I32, flags, launch, at(base + o)));
-    let grid = three(offset_of!(HostLaunch, grid));
-    let mut block = three(offset_of!(HostLaunch, block));
-    let args: Vec<BufferArg> = layout
-        .params
+    let (grid, mut block) = sizes(b, launch);
+    let args: Vec<BufferArg> = params
         .iter()
         .filter(|p| matches!(p, ParamLayout::Buffer(_)))
         .enumerate()
@@ -96,8 +139,7 @@ pub(crate) fn load_launch(
             }
         })
         .collect();
-    let scalar_args = layout
-        .params
+    let scalar_args = params
         .iter()
         .map(|p| match *p {
             ParamLayout::Scalar { offset, ty, .. } if !module.types.is_aggregate(ty) => {
@@ -125,11 +167,12 @@ pub(crate) fn load_launch(
     }
     let shared = memory.shared_bytes.next_multiple_of(64);
     let frame = b.ins().iadd_imm_s(scratch, shared as i64);
-    let address = StackSlotData::new(StackSlotKind::ExplicitSlot, types::I64.bytes(), 3);
-    let scratch_slot = b.create_sized_stack_slot(address.clone());
-    let pin = b.create_sized_stack_slot(address);
+    let scratch_slot = b.create_sized_stack_slot(word());
+    let pin = b.create_sized_stack_slot(word());
     b.ins().stack_store(types::I64, scratch, scratch_slot, 0);
     Launch {
+        launch,
+        context: None,
         buffers: args,
         buffer_list: buffers,
         scratch_slot,

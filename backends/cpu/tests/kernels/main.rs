@@ -1,5 +1,6 @@
 //! Kernels as machine code against the reference interpreter.
 
+mod calls;
 mod random;
 mod regions;
 mod rows;
@@ -9,7 +10,7 @@ mod support;
 
 use magpie_diag::FileId;
 use magpie_interp::{Argument, Buffer, Launch, run_kernel};
-use magpie_mpir::passes::Pipeline;
+use magpie_mpir::passes::{Pipeline, carry_callees};
 use magpie_mpir::{FnId, Module, parse};
 use magpie_types::TypeKind;
 use support::{Case, execute};
@@ -24,8 +25,9 @@ fn run(
     buffers: &[(Vec<u8>, u64)],
     scalars: &[u8],
 ) -> Vec<Vec<u8>> {
-    let module: Module = parse(text, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
+    let mut module: Module = parse(text, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
     let kernel = module.fn_ids().find(|&f| module.func(f).is_kernel()).expect("a kernel");
+    carry_callees(&mut module, kernel);
     let (mut buffer, mut at) = (0, 0);
     let arguments: Vec<Argument> = module
         .func(kernel)
@@ -49,7 +51,6 @@ fn run(
     assert_eq!(out, interpret(&module, kernel, &case), "machine code and interpreter differ");
     let mut unrolled = module.func(kernel).clone();
     Pipeline::new().unroll_barriers(&module, &mut unrolled);
-    let mut module = module;
     module.fns[kernel.index()] = unrolled;
     assert_eq!(out, execute(&module, kernel, &case), "the unrolled kernel differs");
     out

@@ -92,7 +92,14 @@ fn run_body(
         }
     }
     let (grid, block) = (case.grid, case.block);
-    let launch = HostLaunch { buffers: host.as_ptr(), scalars: scalars.as_ptr(), grid, block };
+    let mut deep = 0;
+    let launch = HostLaunch {
+        buffers: host.as_ptr(),
+        scalars: scalars.as_ptr(),
+        grid,
+        block,
+        fault: &mut deep,
+    };
     let invocations: u32 = block.iter().product();
     let bytes = code.shared_bytes.next_multiple_of(64) + body.frame_bytes * invocations;
     let mut scratch = vec![0x5au64; bytes as usize / 8 + 16];
@@ -106,6 +113,7 @@ fn run_body(
         entry(&launch, 0, groups / 2, aligned);
         entry(&launch, groups / 2, groups, aligned);
     }
+    assert_eq!(deep, 0, "calls became too deep");
     let bytes_of = |(words, bytes): (&Vec<u128>, &Vec<u8>)| {
         words.iter().flat_map(|w| w.to_le_bytes()).take(bytes.len()).collect()
     };

@@ -259,6 +259,7 @@ mod tests {
             scalars: std::ptr::null(),
             grid: [groups as u32, 1, 1],
             block: [1; 3],
+            fault: std::ptr::null_mut(),
         };
         let job = Job { entry: count, launch: &launch, groups: groups as u64, scratch_bytes: 64 };
         // SAFETY: the launch describes what `count` expects.

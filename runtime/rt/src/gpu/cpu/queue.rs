@@ -4,12 +4,13 @@
 use super::pool::{Job, Pool};
 use crate::gpu::clock::now_ns;
 use crate::gpu::device::{Serial, Timing, TimingToken};
-use crate::gpu::error::{GpuError, GpuResult};
+use crate::gpu::error::{ErrorKind, GpuError, GpuResult};
 use crate::gpu::host_memory;
 use magpie_types::kernel::{HostBuffer, HostKernelFn, HostLaunch};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -158,11 +159,13 @@ impl Engine {
 
     fn run(&self, launch: &QueuedLaunch) -> GpuResult<()> {
         let Some(entry) = launch.entry else { return Ok(()) };
+        let fault = AtomicU32::new(0);
         let arguments = HostLaunch {
             buffers: launch.buffers.as_ptr(),
             scalars: launch.scalars.as_ptr().cast(),
             grid: launch.grid,
             block: launch.block,
+            fault: fault.as_ptr(),
         };
         let job = Job {
             entry,
@@ -173,6 +176,10 @@ impl Engine {
         let start_ns = launch.timing.map(|_| now_ns());
         // SAFETY: the arguments were checked against the layout of this kernel.
         unsafe { self.pool.run(job) }?;
+        if fault.load(Ordering::Relaxed) != 0 {
+            let message = "calls in a kernel became too deep for the stack";
+            return Err(GpuError::new(ErrorKind::LaunchFailed, "cpu", message));
+        }
         if let (Some(token), Some(start_ns)) = (launch.timing, start_ns) {
             let timing = Timing { token, start_ns, end_ns: now_ns() };
             self.state().timings.push(timing);

@@ -27,6 +27,7 @@ impl KernelExecutor for Executor {
             scalars: scalars.as_ptr().cast(),
             grid: launch.grid,
             block: launch.block,
+            fault: std::ptr::null_mut(),
         };
         // SAFETY: the function is one of the tests' own.
         let entry = unsafe { std::mem::transmute::<usize, HostKernelFn>(kernel.entry) };
