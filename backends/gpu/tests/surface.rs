@@ -5,7 +5,7 @@
 
 use magpie_diag::{Diagnostic, FileId, SourceMap};
 use magpie_gpu::surface::{
-    RuleSet, check_barriers, check_bounds_guards, check_shared_races, check_surface,
+    Collisions, RuleSet, check_barriers, check_bounds_guards, check_shared_races, check_surface,
     check_unproved_writes, check_write_collisions,
 };
 use magpie_mpir::{Module, Stage, parse_with_own_places, verify_module};
@@ -130,7 +130,8 @@ fn write_races() {
     for path in files("write_races") {
         run(&path, &|module, kernel| {
             let (f, types) = (module.func(kernel), &module.types);
-            [check_write_collisions(f, types), check_unproved_writes(f, types)].concat()
+            [check_write_collisions(f, types, Collisions::Any), check_unproved_writes(f, types)]
+                .concat()
         });
     }
 }

@@ -142,8 +142,9 @@ fn compile_magpie(
     let limit = project.manifest.max_mono_instances;
     let output = magpie_lang::compile(parsed, &mut load, limit);
     session.report_all(output.diagnostics);
-    session.stop_on_errors()?;
+    let checked = session.stop_on_errors();
     session.report_all(output.kernel_findings);
+    checked?;
     let magpie_lang::Output { module, main, kernels, tests, .. } = output;
     Ok(Program { module, main, kernels, tests, entry, rules: RuleSet::MAGPIE, miri: None })
 }

@@ -4,7 +4,7 @@
 use crate::frontend::{Program, short_name};
 use crate::session::{Session, Stop};
 use magpie_diag::SourceMap;
-use magpie_gpu::surface::{check_closed_kernels, check_kernels, check_surface_for};
+use magpie_gpu::surface::{Collisions, check_closed_kernels, check_kernels, check_surface_for};
 use magpie_mpir::passes::{Pipeline, carry_callees, inline_calls, reached_by_calls};
 use magpie_mpir::verify::{Stage, verify_fn};
 use magpie_mpir::{Domain, FnId, Module, MpirFn, Op, print_fn, print_module};
@@ -54,7 +54,7 @@ impl Kernels {
             close(session, &mut module)?;
             session.report_all(match &program.miri {
                 Some(checks) => checks.findings(&module, &program.kernels),
-                None => check_closed_kernels(&module, &program.kernels),
+                None => check_closed_kernels(&module, &program.kernels, Collisions::Harmful),
             });
             session.stop_on_errors()
         })?;

@@ -2,7 +2,7 @@
 //! that its syntactic rule does not accept.
 
 use magpie_diag::{Code, Diagnostic, Severity, Span};
-use magpie_gpu::surface::{check_barriers_strictly, check_closed_kernels};
+use magpie_gpu::surface::{Collisions, check_barriers_strictly, check_closed_kernels};
 use magpie_mpir::analysis::{LaunchDomain, WriteAnswer, write_conflicts};
 use magpie_mpir::{FnId, Module};
 use rustc_hash::FxHashMap;
@@ -22,8 +22,10 @@ impl MiriChecks {
     /// What is wrong with the closed kernels of a program.
     pub(crate) fn findings(&self, module: &Module, launched: &[FnId]) -> Vec<Diagnostic> {
         let kernels = [launched, &self.unlaunched].concat();
-        let mut out: Vec<Diagnostic> =
-            check_closed_kernels(module, &kernels).into_iter().map(in_miri).collect();
+        let mut out: Vec<Diagnostic> = check_closed_kernels(module, &kernels, Collisions::Any)
+            .into_iter()
+            .map(in_miri)
+            .collect();
         for &id in &kernels {
             let found = check_barriers_strictly(module.func(id), &module.types);
             out.extend(found.into_iter().map(in_miri));

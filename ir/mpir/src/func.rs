@@ -166,6 +166,12 @@ impl MpirFn {
         v
     }
 
+    /// A constant that stands for itself: another value than every equal one. What is owned is told
+    /// apart by it.
+    pub fn distinct_constant(&mut self, ty: TypeId, c: Const) -> Value {
+        self.new_value(ty, ValueDef::Const(c))
+    }
+
     /// A scalar constant from its bits.
     pub fn const_bits(&mut self, ty: TypeId, bits: u64) -> Value {
         self.constant(ty, Const::Bits(bits))

@@ -19,7 +19,7 @@ mod write_races;
 pub use barriers::{check_barriers, check_barriers_strictly};
 pub use bounds_guards::check_bounds_guards;
 pub use shared_races::check_shared_races;
-pub use write_races::{check_unproved_writes, check_write_collisions};
+pub use write_races::{Collisions, check_unproved_writes, check_write_collisions};
 
 use crate::capability::Capability;
 use crate::target::TargetLimits;
@@ -126,11 +126,15 @@ pub fn check_kernels(module: &Module, kernels: &[FnId], rules: RuleSet) -> Vec<D
 
 /// Checks several closed kernels: barriers in divergent control flow (`MPG_CORE_1401`), shared
 /// memory read without a barrier (`MPG_CORE_1402`), writes that collide (`MPG_CORE_1400`).
-pub fn check_closed_kernels(module: &Module, kernels: &[FnId]) -> Vec<Diagnostic> {
+pub fn check_closed_kernels(
+    module: &Module,
+    kernels: &[FnId],
+    forbidden: Collisions,
+) -> Vec<Diagnostic> {
     once(kernels.iter().map(|&k| {
         let mut out = check_barriers(module.func(k), &module.types);
         out.extend(check_shared_races(module.func(k), &module.types));
-        out.extend(check_write_collisions(module.func(k), &module.types));
+        out.extend(check_write_collisions(module.func(k), &module.types, forbidden));
         out
     }))
 }

@@ -158,23 +158,20 @@ impl Checker<'_> {
         let text =
             format!("{target} has no raw pointers, such as `{}`", self.module.types.name(ty));
         let help = "use buffers and indices";
+        let is_unsafe = self.kernel.gpu_meta.as_ref().is_some_and(|m| m.is_unsafe);
         match self.target {
             GpuBackend::Wgsl => TypeFault::new(Code::MPG_WGSL_1002, text, help),
+            _ if !is_unsafe => {
+                TypeFault::new(Code::MPG_CORE_1201, "raw pointers are not portable", help)
+            }
             GpuBackend::Spv => TypeFault::new(Code::MPG_SPV_1101, text, help),
             GpuBackend::Msl => TypeFault::new(Code::MPG_CORE_1200, text, help),
             GpuBackend::Ptx | GpuBackend::Hip | GpuBackend::Cpu | GpuBackend::Interp => {
-                let is_unsafe = self.kernel.gpu_meta.as_ref().is_some_and(|m| m.is_unsafe);
-                let help = "use buffers and indices";
-                match is_unsafe {
-                    true => TypeFault::new(
-                        Code::MPG_CORE_1304,
-                        "this build has no raw pointers in kernels",
-                        help,
-                    ),
-                    false => {
-                        TypeFault::new(Code::MPG_CORE_1201, "raw pointers are not portable", help)
-                    }
-                }
+                TypeFault::new(
+                    Code::MPG_CORE_1304,
+                    "this build has no raw pointers in kernels",
+                    help,
+                )
             }
         }
     }

@@ -127,14 +127,17 @@ impl Checker<'_> {
             self.report_type(fault, data.span, &thing, &note);
         }
         // Constants have no place of their own. Text may be printed.
-        let takes_text = matches!(data.op, Op::GpuPrint | Op::Panic);
         let is_pointer = matches!(self.module.types.kind(data.ty), TypeKind::RawPtr(_));
         for &v in f.args(i) {
-            let is_text = takes_text && matches!(self.module.types.kind(f.ty(v)), TypeKind::Str);
-            if is_text || (host.is_some() || is_pointer) && self.is_of_target(f, v) {
+            let is_text = matches!(self.module.types.kind(f.ty(v)), TypeKind::Str);
+            let is_printed = is_text && data.op == Op::GpuPrint;
+            if is_printed || (host.is_some() || is_pointer) && self.is_of_target(f, v) {
                 continue;
             }
-            has_type_fault |= self.constant_operand(f, v, data.span);
+            // What is wrong with an operand is said where it is made; what a panic does is wrong
+            // as well.
+            let is_faulty = self.constant_operand(f, v, data.span) || self.is_of_host(f, v);
+            has_type_fault |= is_faulty && data.op != Op::Panic;
         }
         if let Some(host) = host.filter(|h| h.code != Code::MPG_CORE_1304 || !has_type_fault) {
             let message = format!("`{}` {}", data.op.name(), host.text);
@@ -152,8 +155,14 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether the type of a value is missing on the target only.
     fn is_of_target(&mut self, f: &MpirFn, v: Value) -> bool {
         self.type_fault(f.ty(v)).is_some_and(|fault| fault.is_of_target())
+    }
+
+    /// Whether the type of a value exists on the host only.
+    fn is_of_host(&mut self, f: &MpirFn, v: Value) -> bool {
+        self.type_fault(f.ty(v)).is_some_and(|fault| !fault.is_of_target())
     }
 
     /// Reports a constant whose type may not exist, at the place that uses it.

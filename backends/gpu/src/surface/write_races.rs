@@ -7,15 +7,32 @@ use magpie_mpir::analysis::{
 use magpie_mpir::{Inst, MpirFn, ValueDef};
 use magpie_types::{TypeCtx, TypeKind};
 
+/// Which writes of one element by two invocations a language forbids.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Collisions {
+    /// All.
+    Any,
+    /// Those of values that are not known to be the same, so that the result depends on which comes
+    /// last.
+    Harmful,
+}
+
 /// Reports each store of a closed kernel that writes an element which another invocation writes as
 /// well (`MPG_CORE_1400`), in every launch of the declared workgroup size.
-pub fn check_write_collisions(kernel: &MpirFn, types: &TypeCtx) -> Vec<Diagnostic> {
+pub fn check_write_collisions(
+    kernel: &MpirFn,
+    types: &TypeCtx,
+    forbidden: Collisions,
+) -> Vec<Diagnostic> {
     let domain = LaunchDomain::of(kernel);
     let answers = write_conflicts(kernel, types, domain);
     let mut out: Vec<Diagnostic> = Vec::new();
     let mut reported: Vec<Inst> = Vec::new();
     for StoreConflicts { store, answer } in answers {
         let WriteAnswer::Collision(c) = answer else { continue };
+        if c.is_same_value && forbidden == Collisions::Harmful {
+            continue;
+        }
         // Two stores that collide are one finding.
         if c.other == store || !reported.contains(&c.other) {
             reported.push(store);

@@ -8,6 +8,9 @@ use crate::types::is_buffer_element;
 use magpie_mpir::{Flags, Value as MpirValue};
 use magpie_types::{PrimType, TypeKind};
 
+/// The most that an invocation may have in one array: what CUDA has for each.
+const MAX_PRIVATE_BYTES: u64 = 512 << 10;
+
 impl Body<'_, '_> {
     // ----- ids -----
 
@@ -140,10 +143,26 @@ impl Body<'_, '_> {
         }
         let (mpir, kind) = match op {
             AstOp::GpuShared => (MpirOp::GpuShared, TypeKind::SharedArray(element, length)),
-            _ => (MpirOp::GpuLocal, TypeKind::LocalArray(element, length)),
+            _ => {
+                self.private_size(element, length)?;
+                (MpirOp::GpuLocal, TypeKind::LocalArray(element, length))
+            }
         };
         let ty = self.intern(kind);
         Ok(self.emit(mpir, ty, &[], 0))
+    }
+
+    /// Checks that an invocation may have so large an array.
+    fn private_size(&mut self, element: TypeId, length: u32) -> Lower<()> {
+        let bytes = u64::from(self.cx.module.types.stride(element)) * u64::from(length);
+        if bytes <= MAX_PRIVATE_BYTES {
+            return Ok(());
+        }
+        let message = format!(
+            "the array of each invocation takes {bytes} bytes; {MAX_PRIVATE_BYTES} are allowed"
+        );
+        let help = "make it shorter, or give each invocation a part of a buffer";
+        Err(self.error(Code::MPT2015, message, help))
     }
 
     /// A length: a number from 1, or an integer global.
@@ -180,14 +199,11 @@ impl Body<'_, '_> {
             }
             TypeArg::Type(_) | TypeArg::Variant(_) => return Err(Poisoned),
         };
-        match number.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0) {
-            Some(n) => Ok(n),
+        match number.filter(|&n| n > 0) {
+            // No target has so much memory, so that what is longer still is as much too long.
+            Some(n) => Ok(n.try_into().unwrap_or(u32::MAX)),
             None => {
-                let message = format!(
-                    "the length of `{}` is not an integer from 1 to {}",
-                    op.name(),
-                    u32::MAX
-                );
+                let message = format!("the length of `{}` is not an integer from 1", op.name());
                 let help = format!("write `{}<256, f32>`", op.name());
                 Err(self.error(Code::MPT2015, message, help))
             }

@@ -100,9 +100,10 @@ impl Lowering<'_> {
                 .with_help("write `spv`, `msl`, `ptx`, `hip` or `wgsl`"),
             );
         }
-        let workgroup = clauses.workgroup.map_or(DEFAULT_WORKGROUP, |w| w.size);
+        let mut workgroup = clauses.workgroup.map_or(DEFAULT_WORKGROUP, |w| w.size);
         if let Some(clause) = clauses.workgroup.filter(|_| workgroup.contains(&0)) {
-            errors.push(
+            workgroup = DEFAULT_WORKGROUP;
+            self.kernel_findings.push(
                 Diagnostic::new(
                     Code::MPG_CORE_1302,
                     scope.span(clause.range),

@@ -2,7 +2,7 @@
 
 use super::body::{Annotation, Body};
 use super::*;
-use magpie_mpir::Flags;
+use magpie_mpir::{Const as MpirConst, Flags};
 
 impl Body<'_, '_> {
     /// Lowers an instruction that is no phi.
@@ -35,7 +35,11 @@ impl Body<'_, '_> {
             let finding = Diagnostic::new(Code::MPG_CORE_1104, self.span, message).with_help(help);
             self.cx.kernel_findings.push(finding);
         }
-        Ok(Out::Value(v))
+        // A text with a name is owned under that name, whatever other texts say the same.
+        Ok(Out::Value(match self.f.as_const(v) {
+            Some(text @ MpirConst::Str(_)) => self.f.distinct_constant(fixed::STR, text),
+            _ => v,
+        }))
     }
 
     /// Picks the host form of an operation whose overflow panics there and wraps in kernels.

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::names::LocalState;
 use crate::interner::Symbol;
 use crate::own::{Source, check_ownership};
-use magpie_mpir::Value;
+use magpie_mpir::{Const, Value};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 
@@ -27,7 +27,14 @@ impl Body<'_, '_> {
                 None => "the value".to_string(),
             }
         };
-        let source = Source { source_block: &self.s.source_blocks, name: &name };
+        let texts = self.s.locals.iter().filter_map(|local| match local.state {
+            LocalState::Value(v) if matches!(self.f.as_const(v), Some(Const::Str(_))) => {
+                Some((v, local.block))
+            }
+            LocalState::Value(_) | LocalState::Pending | LocalState::Poisoned => None,
+        });
+        let texts = texts.collect();
+        let source = Source { source_block: &self.s.source_blocks, name: &name, texts };
         let findings = check_ownership(&self.cx.module, &self.f, &self.s.cfg, &source);
         self.cx.report_all(findings);
     }

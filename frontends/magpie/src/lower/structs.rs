@@ -189,10 +189,15 @@ impl Body<'_, '_> {
         if ty == self.f.ty(v) && self.cx.module.types.is_aggregate(ty) {
             return Ok(self.emit(MpirOp::StructGet, part, &[v], n as u64));
         }
-        if ty == self.f.ty(v) && !self.on_device {
+        let held = match self.kind(self.f.ty(v)) {
+            TypeKind::Ref(RefMode::Shared, _) => Some("a shared handle"),
+            TypeKind::Ref(..) => None,
+            _ => Some("owned"),
+        };
+        if let Some(held) = held.filter(|_| !self.on_device) {
             let ArgKind::Value(Value::Ssa(name)) = args[0].kind else { return Err(Poisoned) };
             let name = self.scope.name(name);
-            let message = format!("`getfield` needs a borrow of `%{name}`, which is owned");
+            let message = format!("`getfield` needs a borrow of `%{name}`, which is {held}");
             let help =
                 format!("write `%b = borrow.shared {{ v=%{name} }}` and give `%b` as the `obj`");
             self.ownership_error(Code::MPHIR01, message, help);
@@ -241,8 +246,15 @@ impl Body<'_, '_> {
 
     pub(super) fn borrow(&mut self, args: &[Arg], op: MpirOp) -> Lower {
         let [v] = self.args::<1>(args)?;
-        let found = self.f.ty(v);
         let exclusive = op == MpirOp::BorrowMut;
+        if self.on_device {
+            let message = format!("`{}` handles ownership, which kernels do not have", op.name());
+            let help = "use the value or the buffer itself; nothing is moved or counted here";
+            let finding = Diagnostic::new(Code::MPG_CORE_1101, self.span, message).with_help(help);
+            self.cx.kernel_findings.push(finding);
+            return Err(Poisoned);
+        }
+        let found = self.f.ty(v);
         let object = match self.kind(found) {
             TypeKind::Ref(RefMode::MutBorrow, t) => t,
             TypeKind::Ref(RefMode::Borrow | RefMode::Shared, t) if !exclusive => t,

@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::*;
 use magpie_mpir::Terminator as MpirTerminator;
-use magpie_types::PrimType;
+use magpie_types::{PrimType, RefMode, TypeKind};
 use rustc_hash::FxHashSet;
 
 impl Body<'_, '_> {
@@ -54,6 +54,15 @@ impl Body<'_, '_> {
         let Some(wanted) = wanted else { return Err(Poisoned) };
         let found = self.f.ty(v);
         if found != wanted {
+            if let TypeKind::Ref(RefMode::Borrow | RefMode::MutBorrow, lent) = self.kind(found)
+                && lent == wanted
+            {
+                let name = self.type_name(found);
+                let message = format!("a `{name}` cannot be returned: its owner stays behind");
+                let help = "return an owned value, or let the caller lend one to be filled";
+                self.ownership_error(Code::MPHIR03, message, help);
+                return Err(Poisoned);
+            }
             let (found, wanted) = (self.type_name(found), self.type_name(wanted));
             let message = format!("the function returns `{wanted}`, but the value is `{found}`");
             let help = format!("return a `{wanted}`, or change the result type of the function");

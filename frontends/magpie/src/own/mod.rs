@@ -13,6 +13,7 @@ use magpie_mpir::ownership::{is_view, takes_over};
 use magpie_mpir::{Block, Inst, Module, MpirFn, Op, Value};
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeId, TypeKind};
+use rustc_hash::FxHashMap;
 
 /// What the check needs to know of the source of a function.
 pub(crate) struct Source<'a> {
@@ -20,6 +21,9 @@ pub(crate) struct Source<'a> {
     pub(crate) source_block: &'a [u32],
     /// The name of a value as written, with `%`.
     pub(crate) name: &'a dyn Fn(Value) -> String,
+    /// The constant texts that have names, and with that an owner, with the MPIR blocks in which
+    /// they are named.
+    pub(crate) texts: FxHashMap<Value, Block>,
 }
 
 impl Source<'_> {
@@ -79,7 +83,8 @@ impl Checker<'_> {
 
     /// Whether the value must be moved instead of copied.
     fn is_owned(&self, v: Value) -> bool {
-        !self.module.types.is_copy(self.f.ty(v)) && self.f.as_const(v).is_none()
+        !self.module.types.is_copy(self.f.ty(v))
+            && (self.f.as_const(v).is_none() || self.source.texts.contains_key(&v))
     }
 
     /// What operand `n` of an instruction is used for.

@@ -98,6 +98,9 @@ impl Checker<'_> {
                 }
             }
         }
+        for (v, &b) in &self.source.texts {
+            homes[v.index()] = b;
+        }
         homes
     }
 
@@ -195,6 +198,10 @@ impl Checker<'_> {
                 continue;
             }
             let block = f.block(b);
+            // The text is made anew here.
+            if self.source.texts.get(&v) == Some(&b) {
+                continue;
+            }
             let mut redefined = false;
             for &i in &block.insts {
                 let data = f.inst(i);

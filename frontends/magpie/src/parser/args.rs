@@ -102,7 +102,8 @@ impl Parser<'_> {
             ));
         }
         let base = self.arg_block()?;
-        self.reject_repeated_keys(base);
+        // The names of parameters are a matter of the function, those of keys one of the grammar.
+        self.reject_repeated_keys(base, Code::MPT2001);
         for i in base..self.arg_stack.len() {
             if let ArgKind::Word(_) = self.arg_stack[i].kind {
                 self.check_shape(owner, ArgShape::Value, self.arg_stack[i]);
@@ -115,7 +116,7 @@ impl Parser<'_> {
     /// `positional` allows that.
     pub(super) fn value_args(&mut self, owner: Owner, positional: bool) -> Parse<Slice<Arg>> {
         let base = self.required_arg_block()?;
-        self.reject_repeated_keys(base);
+        self.reject_repeated_keys(base, Code::MPP0002);
         self.checked_value_args(owner, positional, base)
     }
 
@@ -167,7 +168,7 @@ impl Parser<'_> {
             Keys::Unspecified if !has_block => Ok(Slice::EMPTY),
             Keys::Unspecified => {
                 let base = self.arg_block()?;
-                self.reject_repeated_keys(base);
+                self.reject_repeated_keys(base, Code::MPP0002);
                 Ok(self.take_args(base))
             }
             Keys::CapacityOrElements => {
@@ -212,7 +213,7 @@ impl Parser<'_> {
             };
             let key = &keys[slot];
             if slots[slot].is_some() {
-                self.report_repeated_key(arg);
+                self.report_repeated_key(arg, Code::MPP0002);
                 wrong = true;
             }
             if key.alias.is_some() {
@@ -348,7 +349,7 @@ impl Parser<'_> {
         self.interner.resolve(symbol)
     }
 
-    fn reject_repeated_keys(&mut self, base: usize) {
+    fn reject_repeated_keys(&mut self, base: usize, code: Code) {
         // Blocks are short; a long one is sorted once instead of compared pairwise.
         let args = &self.arg_stack[base..];
         let mut order: Vec<(Symbol, usize)> = Vec::new();
@@ -360,14 +361,14 @@ impl Parser<'_> {
             order.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).min()
         };
         if let Some(i) = repeated {
-            self.report_repeated_key(self.arg_stack[base + i]);
+            self.report_repeated_key(self.arg_stack[base + i], code);
         }
     }
 
-    fn report_repeated_key(&mut self, arg: Arg) {
+    fn report_repeated_key(&mut self, arg: Arg, code: Code) {
         let message = format!("`{}` is given twice", self.name(arg.key));
-        let error = self.syntax_error(arg.range(), message).with_help("remove one of the two");
-        self.report(error);
+        let error = Diagnostic::new(code, self.span(arg.range()), message);
+        self.report(error.with_help("remove one of the two"));
     }
 
     fn report_unknown_key(&mut self, op: AstOp, keys: &[Key], owner: Owner, arg: Arg) {

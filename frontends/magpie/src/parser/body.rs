@@ -37,7 +37,7 @@ impl Parser<'_> {
         loop {
             if self.at_label() {
                 let label = self.label();
-                self.block(label, level);
+                self.block(label, level, false);
             } else if self.eat(TokenKind::RBrace) {
                 break;
             } else if self.at(TokenKind::Eof) || self.at_decl() {
@@ -46,7 +46,8 @@ impl Parser<'_> {
             } else {
                 self.unexpected("a block label", "start the block with a label such as `bb0:`");
                 let range = ByteRange { end: self.token.range.start, ..self.token.range };
-                self.block(Name { symbol: symbols::EMPTY, range }, level);
+                // What stands here belongs to a block that has no start, so it needs no end.
+                self.block(Name { symbol: symbols::EMPTY, range }, level, true);
             }
         }
         let body = Body {
@@ -83,12 +84,12 @@ impl Parser<'_> {
         label
     }
 
-    fn block(&mut self, label: Name, level: u32) {
+    fn block(&mut self, label: Name, level: u32, broken: bool) {
         let mut block = OpenBlock {
             label,
             first_instr: self.ast.pools.instrs.len(),
             groups: UnsafeGroups { depth: 0, start: 0 },
-            broken: false,
+            broken,
         };
         let terminator = self.statements(&mut block, level);
         self.close_groups(&mut block);

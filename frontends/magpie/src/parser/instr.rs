@@ -154,7 +154,7 @@ impl Parser<'_> {
                 }
             },
             TokenKind::FnName => TypeArg::Global(self.fn_ref()?),
-            _ => TypeArg::Int(self.unsigned(WHAT, u32::MAX.into())?),
+            _ => TypeArg::Int(self.unsigned(WHAT, u64::MAX)?),
         };
         self.ast.pools.type_args.push(arg);
         Ok(())
