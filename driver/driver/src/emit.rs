@@ -77,7 +77,7 @@ fn extension(backend: GpuBackend) -> &'static str {
 /// # Errors
 /// The program is refused, a name is unknown, a file cannot be written.
 pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<String>, Stop> {
-    let wanted = parse_emit(session, emit)?;
+    let (wanted, later) = parse_emit(session, emit)?;
     for backend in wanted.iter().filter_map(|&artifact| kernels_of(artifact)) {
         if !session.options.blobs.contains(&backend) {
             session.options.blobs.push(backend);
@@ -86,6 +86,13 @@ pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<String>, Stop
     let project = Project::find(session)?;
     let program = frontend::load(session, &project)?;
     let kernels = Kernels::prepare(session, &program)?;
+    session.stop_on_errors()?;
+    // What is wrong with the program is worth more than what cannot be made of it.
+    for name in later {
+        let message = format!("`--emit {name}` is not supported by this build");
+        let help = format!("{MADE_HERE}; `magpie run` runs the program");
+        session.refuse(Code::MPT2050, message, &help);
+    }
     session.stop_on_errors()?;
     let files =
         session.time("emit", |session| make(session, &project, program, kernels, &wanted))?;
@@ -101,12 +108,16 @@ fn kernels_of(artifact: Artifact) -> Option<GpuBackend> {
     }
 }
 
-fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, Stop> {
+/// What is to be made, and the names of what this build does not make.
+fn parse_emit<'n>(
+    session: &mut Session,
+    emit: &'n [String],
+) -> Result<(Vec<Artifact>, Vec<&'n str>), Stop> {
     let names: Vec<&str> = match emit {
         [] => vec!["exe"],
         _ => emit.iter().map(|name| name.trim()).collect(),
     };
-    let mut wanted = Vec::new();
+    let (mut wanted, mut later) = (Vec::new(), Vec::new());
     for name in names {
         let known = NAMES.iter().find(|(known, _)| *known == name).map(|&(_, artifact)| artifact);
         match known {
@@ -114,11 +125,7 @@ fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, S
                 wanted.push(artifact);
             }
             Some(Artifact::All) => wanted.extend(GpuBackend::TARGETS.map(Artifact::Kernels)),
-            Some(Artifact::Later) => {
-                let message = format!("`--emit {name}` is not supported by this build");
-                let help = format!("{MADE_HERE}; `magpie run` runs the program");
-                session.refuse(Code::MPT2050, message, &help);
-            }
+            Some(Artifact::Later) => later.push(name),
             None => {
                 let message = format!("unknown emit name `{name}`");
                 let help = match closest(name, NAMES.iter().map(|(known, _)| *known)) {
@@ -130,7 +137,7 @@ fn parse_emit(session: &mut Session, emit: &[String]) -> Result<Vec<Artifact>, S
         }
     }
     session.stop_on_errors()?;
-    Ok(wanted)
+    Ok((wanted, later))
 }
 
 /// A file to be written, by its path below the artifact folder.

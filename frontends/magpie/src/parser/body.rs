@@ -235,16 +235,25 @@ impl Parser<'_> {
                 Ok(Terminator::Ret(None))
             }
             symbols::RET => Err(self.missing_value()),
-            symbols::BR => Ok(Terminator::Br(self.target()?)),
+            symbols::BR => Ok(Terminator::Br(self.branch_target()?)),
             symbols::CBR => {
                 let condition = self.value()?;
-                let then_target = self.target()?;
-                let else_target = self.target()?;
+                let then_target = self.branch_target()?;
+                let else_target = self.branch_target()?;
                 Ok(Terminator::Cbr { condition, then_target, else_target })
             }
             symbols::SWITCH => self.switch(),
             _ => Ok(Terminator::Unreachable),
         }
+    }
+
+    /// The label that a terminator names. One with a colon on the next line starts a block.
+    fn branch_target(&mut self) -> Parse<Target> {
+        if self.token_is_on_a_later_line() && self.byte_after_token() == Some(b':') {
+            let help = "write the label of a block, such as `bb1`";
+            return Err(self.missing_with_help("a block label", help));
+        }
+        self.target()
     }
 
     /// What follows `switch`.
@@ -270,7 +279,7 @@ impl Parser<'_> {
                 "write `else label` for the values that no case names",
             ));
         }
-        let default = self.target()?;
+        let default = self.branch_target()?;
         let cases = Slice::new(first, self.ast.pools.cases.len());
         Ok(Terminator::Switch { value, body, cases, default })
     }

@@ -106,9 +106,7 @@ impl Parser<'_> {
 
     /// A label where control goes.
     pub(super) fn target(&mut self) -> Parse<Target> {
-        // A label with its colon on the next line is the start of a block, not the target.
-        let starts_block = self.token_is_on_a_later_line() && self.byte_after_token() == Some(b':');
-        if !self.at(TokenKind::Word) || !is_label(self.token.range.of(self.text)) || starts_block {
+        if !self.at(TokenKind::Word) || !is_label(self.token.range.of(self.text)) {
             return Err(self
                 .missing_with_help("a block label", "write the label of a block, such as `bb1`"));
         }
