@@ -81,7 +81,7 @@ fn numbers() {
     assert_instr_errors("  %x: ptr = gpu.shared<-1, f32>", &["MPP0002 8"]);
     assert_instr_errors("  %x: ptr = gpu.shared<1.5, f32>", &["MPP0002 8"]);
     assert_instr_errors("  %x: ptr = gpu.shared<99999999999, f32>", &[]);
-    assert_instr_errors(&format!("  %x: ptr = gpu.shared<{wide}, f32>"), &["MPT2015 8"]);
+    assert_instr_errors(&format!("  %x: ptr = gpu.shared<{wide}, f32>"), &["MPP0002 8"]);
     let clause = |size: &str| {
         module(&format!("gpu fn @k() -> unit\n target(spv)\n workgroup({size})\n{{ bb0: ret }}"))
     };
