@@ -22,7 +22,7 @@ mod walk;
 mod writes;
 
 pub use cost::{Cost, CostClass};
-use magpie_diag::{Diagnostic, FileId, sort_diagnostics};
+use magpie_diag::{Code, Diagnostic, FileId, sort_diagnostics};
 use magpie_mpir::{FnId, Module};
 pub use modules::Source;
 
@@ -75,8 +75,9 @@ pub fn compile(
     loader.add(entry.file, "", &entry.text);
     let (files, sources) = (loader.files, loader.sources);
     let mut output = Output::default();
-    // A text with holes would be reported twice.
-    if !diagnostics.iter().any(Diagnostic::is_error) {
+    // A text with holes would be reported twice. Names that are declared twice leave none.
+    let is_hole = |d: &Diagnostic| d.is_error() && d.code != Code::MIR0208;
+    if !diagnostics.iter().any(is_hole) {
         let program = program::Program::new(ast, names, files, &mut diagnostics);
         let mut places = lower::Places::default();
         places.add(library, LIBRARY_NAME, LIBRARY);

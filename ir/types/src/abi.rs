@@ -345,6 +345,9 @@ runtime_functions! {
     // `file:line:column` for the message.
     /// A binding with the elements of an array, which it shares; `elem_type_id` is of the result.
     GpuResidentNew = "mp_rt_gpu_resident_new"(arr: Ptr, elem_type_id: I32) -> Value(Ptr);
+    /// A further buffer of the binding made before, as [`Self::GpuResidentNew`]: costs are counted
+    /// for the first one.
+    GpuResidentPart = "mp_rt_gpu_resident_part"(arr: Ptr, elem_type_id: I32) -> Value(Ptr);
     /// A binding of `len` zeros.
     GpuResidentZeros = "mp_rt_gpu_resident_zeros"(len: I64, elem_type_id: I32, elem_size: I32) -> Value(Ptr);
     /// A binding of one zero that a reduction fills; its upload is not counted.

@@ -581,6 +581,10 @@ int32_t mp_rt_gpu_profile_launch(MpRtHeader* session, MpRtHeader* dev, uint64_t 
 /* A binding with the elements of an array, which it shares; `elem_type_id` is of the result. */
 MpRtHeader* mp_rt_gpu_resident_new(MpRtHeader* arr, uint32_t elem_type_id);
 
+/* A further buffer of the binding made before, as `mp_rt_gpu_resident_new`: costs are counted for
+ * the first one. */
+MpRtHeader* mp_rt_gpu_resident_part(MpRtHeader* arr, uint32_t elem_type_id);
+
 /* A binding of `len` zeros. */
 MpRtHeader* mp_rt_gpu_resident_zeros(uint64_t len, uint32_t elem_type_id, uint32_t elem_size);
 

@@ -134,6 +134,7 @@ fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::GpuProfileReadCounters
         | RtFn::GpuProfileMemoryStats
         | RtFn::GpuResidentNew
+        | RtFn::GpuResidentPart
         | RtFn::GpuResidentZeros
         | RtFn::GpuResidentCell
         | RtFn::GpuResidentScratch

@@ -36,6 +36,34 @@ fn calls_nested_too_deep_are_101() {
 }
 
 #[test]
+fn a_miri_program_that_stops_says_where() {
+    let place = Place::new();
+    let stops = [
+        ("let l = List([1])\nlet s = l.slice(0..4)", "slice out of bounds at {}:2:9: 0 .. 4 of 1"),
+        (
+            "gpu let a = [1, 2, 3]\nvar e = 5\nlet s = a.slice(1..e)",
+            "slice out of bounds at {}:3:9: 1 .. 5 of 3",
+        ),
+        ("var l = List<int>()\nl.insert(3, 1)", "insertion out of bounds at {}:2:1: 0 .. 3 of 0"),
+        (
+            "let n = 3000000000\ngpu let g = [1, n]",
+            "element 1 of `g` at {}:2:13 is 3000000000, but an `int` on a device has 32 bits",
+        ),
+        (
+            "gpu var g = [1]\nvar n = 3000000000\nforall i in 0..n\n    g[i] = i",
+            "a bound of the launch is 3000000000, but an `int` on a device has 32 bits at {}:3:1",
+        ),
+    ];
+    for (text, message) in stops {
+        let file = place.write("stops.mi", text);
+        let ended = place.run(&["run", "--device", "cpu", &file]);
+        let message = message.replace("{}", "stops.mi");
+        assert_eq!((ended.code, ended.stdout.as_str()), (101, ""), "{text}");
+        assert!(ended.stderr.contains(&message), "{} instead of {message}", ended.stderr);
+    }
+}
+
+#[test]
 fn mpir_programs_run_too() {
     let place = Place::new();
     let text = "fn a.@main() -> i32 {\nbb0:\n  rt.call rt=mp_rt_println Str \"from mpir\"\n  ret i32 -1\n}\n";

@@ -8,7 +8,7 @@ use crate::ty::TyKind;
 use magpie_diag::{Code, Diagnostic};
 
 impl Cx<'_> {
-    /// Reports structs that say that they implement a trait and do not, and names declared twice.
+    /// Reports structs that say that they implement a trait and do not.
     pub(super) fn check_structs(&mut self) {
         let program = self.program;
         for decl in &program.structs {
@@ -20,7 +20,6 @@ impl Cx<'_> {
                     self.error(Code::MIR0201, name.span, message, "declare it, or leave it out");
                 }
             }
-            self.check_members(decl);
             self.check_required(decl);
             if !decl.generics.is_empty() {
                 continue;
@@ -42,27 +41,6 @@ impl Cx<'_> {
                     let help = "use fields of accelerable types, or leave the trait out";
                     self.error(Code::MIR1601, decl.head, message, help);
                 }
-            }
-        }
-    }
-
-    /// Fields and methods of a struct have names of their own.
-    fn check_members(&mut self, decl: &StructDecl) {
-        let program = self.program;
-        let methods = decl.methods.iter().map(|&id| program.ast[id].name);
-        let mut seen: Vec<Ident> = Vec::new();
-        for name in decl.fields.iter().map(|f| f.0).chain(methods) {
-            match seen.iter().find(|other| other.sym == name.sym) {
-                Some(first) => {
-                    let text = program.name(name.sym);
-                    let message = format!("`{text}` is declared twice");
-                    self.report(
-                        Diagnostic::new(Code::MIR0208, name.span, message)
-                            .with_secondary(first.span, "here first")
-                            .with_help("give one of them another name"),
-                    );
-                }
-                None => seen.push(name),
             }
         }
     }

@@ -146,8 +146,8 @@ impl Body<'_, '_, '_> {
                 (new, None)
             }
             "insert" => {
-                // Checked like a slice that ends at the index.
                 let (zero, len) = (self.i64(0), self.array_len(v));
+                self.check_slice("insertion", [zero, args[0].v, len]);
                 let head = self.b.value(Op::ArrSlice, id, &[v, zero, args[0].v], 0);
                 let item = self.own(args[1]);
                 self.b.effect(Op::ArrPush, &[head, item], 0);

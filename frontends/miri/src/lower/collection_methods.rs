@@ -64,6 +64,8 @@ impl Body<'_, '_, '_> {
                 let ends = self.slice_ends(range, span)?;
                 let id = self.machine(val.ty);
                 self.at(span);
+                let len = self.array_len(val.v);
+                self.check_slice("slice", [ends.start, ends.end, len]);
                 let v = self.b.value(Op::ArrSlice, id, &[val.v, ends.start, ends.end], 0);
                 let ty = match (self.cx.tys.kind(val.ty), ends.known_len()) {
                     (TyKind::Array(..), Some(n)) => self.cx.tys.intern(TyKind::Array(t, n)),

@@ -1,6 +1,7 @@
 //! `forall`: a loop of the host, or a kernel and its launch.
 
 use super::body::{Body, Val};
+use super::grid::Axis;
 use super::kernel::Kernel;
 use super::locals::{Buffer, Local, LocalKind};
 use super::pack::Origin;
@@ -14,19 +15,6 @@ use magpie_mpir::{Builder, Domain, FnId, MpirFn, MpirGpuMeta, Op, Value};
 use magpie_types::abi::RtFn;
 use magpie_types::kernel::GpuBackend;
 use magpie_types::{PrimType, Sid, SidKind, TypeId, fixed};
-
-/// Workgroups in one dimension at most, on every device.
-const MAX_GROUPS: u64 = 65535;
-
-/// One dimension of a launch, as host values.
-#[derive(Clone, Copy)]
-struct Axis {
-    start: Value,
-    /// Number of indices, possibly negative.
-    extent: Value,
-    /// Both, where they are constant.
-    known: Option<(i64, i64)>,
-}
 
 /// A value from outside that a kernel uses.
 struct Capture {
@@ -274,24 +262,8 @@ impl Body<'_, '_, '_> {
             2 => [16, 16, 1],
             _ => [8, 8, 4],
         };
-        let mut axes = Vec::new();
-        for &(a, b) in ends {
-            let extent = self.b.same(Op::ISub, &[b.v, a.v]);
-            let bits = |body: &mut Self, v| body.b.func().as_bits(v).map(|n| n as i64);
-            let known = match (bits(self, a.v), bits(self, b.v)) {
-                (Some(x), Some(y)) => y.checked_sub(x).map(|n| (x, n)),
-                _ => None,
-            };
-            // What does not fit the indices of a launch is refused when it is launched.
-            let fits = |n: i64| i32::try_from(n).is_ok();
-            let known = known.filter(|&(start, n)| fits(start) && fits(n));
-            axes.push(Axis { start: a.v, extent, known });
-        }
-        // A large or unknown number of groups in one dimension goes over to the second one.
-        let folded = axes.len() == 1
-            && axes[0]
-                .known
-                .is_none_or(|(_, n)| n.max(0) as u64 > MAX_GROUPS * u64::from(block[0]));
+        let axes = self.axes(ends, block);
+        let folded = axes.len() == 1 && axes[0].is_long();
         let kernel = self.forall_kernel(forall, &axes, &captures, block, folded, frame)?;
 
         let mut args = Vec::new();
@@ -329,34 +301,21 @@ impl Body<'_, '_, '_> {
                 }
             }
         }
-        let mut grid = Vec::new();
-        for (n, axis) in axes.iter().enumerate() {
-            if axis.known.is_none() {
-                args.push(self.packed_int(axis.start));
-                args.push(self.packed_int(axis.extent));
+        for axis in axes.iter().filter(|axis| axis.known.is_none()) {
+            self.packed_int(axis.start);
+            self.packed_int(axis.extent);
+        }
+        self.in_parts(&axes, &mut Vec::new(), &mut |body, parts| {
+            let mut args = args.clone();
+            for (axis, part) in axes.iter().zip(parts) {
+                if axis.known.is_none() {
+                    args.extend(part.map(|v| body.b.cast(v, fixed::I32)));
+                }
             }
-            let size = self.i64(block[n].into());
-            let below = self.i64(i64::from(block[n]) - 1);
-            let sum = self.b.same(Op::IAdd, &[axis.extent, below]);
-            let groups = self.b.same(Op::IUdiv, &[sum, size]);
-            grid.push(groups);
-        }
-        if folded {
-            let (max, below) = (self.i64(MAX_GROUPS as i64), self.i64(MAX_GROUPS as i64 - 1));
-            let sum = self.b.same(Op::IAdd, &[grid[0], below]);
-            let y = self.b.same(Op::IUdiv, &[sum, max]);
-            let one = self.i64(1);
-            let rest = self.b.same(Op::ISub, &[y, one]);
-            let sum = self.b.same(Op::IAdd, &[grid[0], rest]);
-            let x = self.b.same(Op::IUdiv, &[sum, y]);
-            grid = vec![x, y];
-        }
-        let mut sizes: Vec<Value> = grid.into_iter().map(|g| self.b.cast(g, fixed::U32)).collect();
-        while sizes.len() < 3 {
-            sizes.push(self.b.func().const_u32(1));
-        }
-        sizes.extend(block.map(|n| self.b.func().const_u32(n)));
-        self.dispatch(kernel, &sizes, &args, span);
+            let mut sizes = body.groups(&axes, parts);
+            sizes.extend(block.map(|n| body.b.func().const_u32(n)));
+            body.dispatch(kernel, &sizes, &args, span);
+        });
         self.b.br(done);
         self.enter(done);
         Ok(())

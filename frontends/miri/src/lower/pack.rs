@@ -2,6 +2,7 @@
 //! structs likewise.
 
 use super::body::{Body, Val};
+use super::stop::Word;
 use super::{Cx, Form, Helper};
 use crate::ast::Sym;
 use crate::ty::{Ty, TyKind, TyList, fixed as ty};
@@ -12,11 +13,12 @@ use magpie_types::{Sid, SidKind, TypeId, TypeKind, fixed};
 /// What is converted for a device, for messages.
 #[derive(Clone, Copy)]
 pub(super) enum Origin {
-    /// An element of a collection, by the name of its binding and its index.
+    /// An element of a collection, by what messages call its binding and its index.
     Element(Value, Value),
     /// The value of a name.
     Local(Sym),
-    Value,
+    /// Something without a name.
+    Unnamed(&'static str),
 }
 
 impl Cx<'_> {
@@ -137,7 +139,9 @@ impl Body<'_, '_, '_> {
         let Some(helper) = self.cx.pack_helper(element, false) else { return array.v };
         let packed = self.cx.machine(element, Form::Packed);
         let id = self.cx.intern(TypeKind::Array(packed));
-        self.convert(helper, id, array.v, name)
+        let at = self.cx.place_text(self.span);
+        let text = format!("`{}` at {at}", self.cx.program.name(name));
+        self.convert(helper, id, array.v, &text)
     }
 
     /// An array that was read back, as the host has it.
@@ -145,12 +149,12 @@ impl Body<'_, '_, '_> {
         let Some(helper) = self.cx.pack_helper(element, true) else { return array };
         let host = self.cx.machine(element, Form::Host);
         let id = self.cx.intern(TypeKind::Array(host));
-        self.convert(helper, id, array, name)
+        let text = self.cx.program.name(name).to_string();
+        self.convert(helper, id, array, &text)
     }
 
-    fn convert(&mut self, helper: FnId, to: TypeId, array: Value, name: Sym) -> Value {
-        let name = self.cx.program.name(name).to_string();
-        let name = self.text(&name);
+    fn convert(&mut self, helper: FnId, to: TypeId, array: Value, name: &str) -> Value {
+        let name = self.text(name);
         let name = self.look_at(name);
         self.b.value(Op::Call, to, &[array, name], helper.0.into())
     }
@@ -192,7 +196,7 @@ impl Body<'_, '_, '_> {
     /// An `i64` of the launch itself in 32 bits.
     pub(super) fn packed_int(&mut self, v: Value) -> Value {
         let val = self.val(ty::INT, v);
-        self.packed(val, Origin::Value)
+        self.packed(val, Origin::Unnamed("a bound of the launch"))
     }
 
     /// A value that was on a device as the host has it.
@@ -231,37 +235,22 @@ impl Body<'_, '_, '_> {
 
     /// Ends the program: an `int` does not fit the 32 bits of devices.
     fn report_range(&mut self, v: Value, of: Origin) {
-        use magpie_types::abi::RtFn;
-        let builder = self.rt_value(RtFn::SbNew, fixed::STR_BUILDER, &[]);
-        let append = |body: &mut Self, text: Value| {
-            body.rt(RtFn::SbAppendStr, fixed::UNIT, &[builder, text]);
-        };
-        let text = |body: &mut Self, s: &str| {
-            let s = body.text(s);
-            append(body, s.v);
-        };
-        match of {
-            Origin::Element(name, index) => {
-                text(self, "element ");
-                self.rt(RtFn::SbAppendI64, fixed::UNIT, &[builder, index]);
-                text(self, " of `");
-                append(self, name);
-                text(self, "` is ");
-            }
-            Origin::Local(name) => {
-                let name = format!("`{}` is ", self.cx.program.name(name));
-                text(self, &name);
-            }
-            Origin::Value => {}
-        }
-        self.rt(RtFn::SbAppendI64, fixed::UNIT, &[builder, v]);
         let mut end = ", but an `int` on a device has 32 bits".to_string();
         if self.span.is_some() {
             end.push_str(&format!(" at {}", self.cx.place_text(self.span)));
         }
-        text(self, &end);
-        let message = self.rt_value(RtFn::SbBuild, fixed::STR, &[builder]);
-        self.b.inst(Op::Panic, fixed::UNIT, &[message], 0);
-        self.b.unreachable();
+        let (v, end) = (Word::Int(v), Word::Text(&end));
+        match of {
+            Origin::Element(name, index) => {
+                let (index, name) = (Word::Int(index), Word::Str(name));
+                let [element, of, is] = ["element ", " of ", " is "].map(Word::Text);
+                self.stop(&[element, index, of, name, is, v, end]);
+            }
+            Origin::Local(name) => {
+                let name = format!("`{}` is ", self.cx.program.name(name));
+                self.stop(&[Word::Text(&name), v, end]);
+            }
+            Origin::Unnamed(what) => self.stop(&[Word::Text(what), Word::Text(" is "), v, end]),
+        }
     }
 }

@@ -152,7 +152,7 @@ impl Body<'_, '_, '_> {
         self.resident_literals = was;
         let init = init?;
         self.at(span);
-        let init = self.packed(init, Origin::Value);
+        let init = self.packed(init, Origin::Unnamed("the initial value"));
         let kernel = self.cx.reduce_kernel(element, fold);
         let buffer = self.cx.buffer_type(element);
         let cell = self.rt_value(RtFn::GpuResidentCell, buffer, &[]);

@@ -202,7 +202,11 @@ impl Body<'_, '_, '_> {
             };
             let array = self.upload_array(name, part, element);
             let buffer = self.cx.buffer_type(element);
-            handles.push(self.rt_value(RtFn::GpuResidentNew, buffer, &[array]));
+            let make = match handles.is_empty() {
+                true => RtFn::GpuResidentNew,
+                false => RtFn::GpuResidentPart,
+            };
+            handles.push(self.rt_value(make, buffer, &[array]));
         }
         handles
     }
@@ -430,6 +434,9 @@ impl Body<'_, '_, '_> {
         let sliced = known.map(|n| self.cx.tys.intern(TyKind::Array(element, n)));
         self.cx.cost(CostClass::Readback, span, sliced);
         let handle = self.b.read(part.var);
+        let len = self.rt_value(RtFn::GpuResidentLen, fixed::I64, &[handle]);
+        self.at(span);
+        self.check_slice("slice", [ends.start, ends.end, len]);
         let array = self.read_range(local.name, handle, (ends.start, ends.end), part.element, span);
         let host = self.cx.read_back_type(element);
         let t = match known {

@@ -122,6 +122,7 @@ impl Parser<'_> {
         self.bump();
         let names = self.list_until(Tok::Greater, |p| p.ident("a type parameter"))?;
         self.expect(Tok::Greater, "close the type parameters with `>`")?;
+        self.distinct(names.iter().copied());
         Ok(names)
     }
 
@@ -130,7 +131,9 @@ impl Parser<'_> {
             let message = format!("expected `(`, found {}", self.peek().describe());
             return Err(self.error_here(message, "write the parameters: `(a int, b int)`"));
         }
-        self.in_brackets(Tok::RParen, |p| p.list_until(Tok::RParen, Self::param))
+        let params = self.in_brackets(Tok::RParen, |p| p.list_until(Tok::RParen, Self::param))?;
+        self.distinct(params.iter().map(|p| p.name));
+        Ok(params)
     }
 
     fn param(&mut self) -> Parse<Param> {
@@ -227,6 +230,8 @@ impl Parser<'_> {
             }
             Ok(p.ast.add(Stmt { kind: StmtKind::Error, span }))
         })?;
+        let own: Vec<Ident> = methods.iter().map(|&id: &FnDeclId| self.ast[id].name).collect();
+        self.distinct(fields.iter().map(|f: &(Ident, TypeExprId)| f.0).chain(own));
         Ok(StructDecl { name, generics, implements, fields, methods, head })
     }
 
@@ -250,6 +255,7 @@ impl Parser<'_> {
             }
             Ok(p.ast.add(Stmt { kind: StmtKind::Error, span }))
         })?;
+        self.distinct(variants.iter().map(|v: &(Ident, Vec<TypeExprId>)| v.0));
         Ok(EnumDecl { name, generics, variants })
     }
 

@@ -182,6 +182,27 @@ impl Parser<'_> {
         Failed
     }
 
+    /// Reports names that are declared twice side by side.
+    fn distinct(&mut self, names: impl IntoIterator<Item = Ident>) {
+        let mut seen: Vec<Ident> = Vec::new();
+        for name in names {
+            let text = self.names.name(name.sym).to_string();
+            match seen.iter().find(|other| other.sym == name.sym && text != "_") {
+                Some(first) if self.diagnostics.len() < MAX_ERRORS => self.diagnostics.push(
+                    Diagnostic::new(
+                        Code::MIR0208,
+                        name.span,
+                        format!("`{text}` is declared twice"),
+                    )
+                    .with_secondary(first.span, "here first")
+                    .with_help("give one of them another name"),
+                ),
+                Some(_) => {}
+                None => seen.push(name),
+            }
+        }
+    }
+
     fn error_here(&mut self, message: impl Into<String>, help: &str) -> Failed {
         let span = self.here();
         self.error(Code::MIR0101, span, message, help)

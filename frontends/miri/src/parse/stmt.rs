@@ -307,6 +307,7 @@ impl Parser<'_> {
         while self.eat(Tok::Comma) {
             names.push(self.ident("the name of the index")?);
         }
+        self.distinct(names.iter().copied());
         Ok(names)
     }
 

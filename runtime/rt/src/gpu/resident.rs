@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Resident<A> {
     pub(crate) element: Element,
     pub(crate) len: u64,
+    /// Whether it is the first buffer of a binding, for which costs are counted.
+    is_first: bool,
     /// Whether its first upload is still to be counted.
     counted: AtomicBool,
     state: Mutex<State<A>>,
@@ -27,10 +29,11 @@ pub(crate) enum State<A> {
 
 impl<A: AsRef<[u8]>> Resident<A> {
     /// `len` elements that are those of `array`, or zeros.
-    pub(crate) fn new(element: Element, len: u64, array: Option<A>) -> Resident<A> {
+    pub(crate) fn new(element: Element, len: u64, array: Option<A>, is_first: bool) -> Resident<A> {
         Resident {
             element,
             len,
+            is_first,
             counted: AtomicBool::new(true),
             state: Mutex::new(State::Host(array)),
         }
@@ -41,8 +44,16 @@ impl<A: AsRef<[u8]>> Resident<A> {
         Resident {
             element,
             len,
+            is_first: true,
             counted: AtomicBool::new(false),
             state: Mutex::new(State::Host(None)),
+        }
+    }
+
+    /// Counts what is done with the binding.
+    pub(crate) fn count(&self, cost: Cost) {
+        if self.is_first {
+            count(cost);
         }
     }
 
@@ -62,7 +73,7 @@ impl<A: AsRef<[u8]>> Resident<A> {
             None => Buffer::new(device, self.element, self.len, 0, MemoryHint::Auto)?,
         };
         if self.len > 0 && self.counted.load(Ordering::Relaxed) {
-            count(Cost::Upload);
+            self.count(Cost::Upload);
         }
         *state = State::Device(buffer.clone());
         Ok(buffer)
@@ -70,7 +81,7 @@ impl<A: AsRef<[u8]>> Resident<A> {
 
     /// Replaces the elements by those of `array`, of which there are as many.
     pub(crate) fn assign(&self, array: A) -> GpuResult<()> {
-        count(Cost::Upload);
+        self.count(Cost::Upload);
         let mut state = self.state();
         match &*state {
             State::Device(buffer) => return buffer.write(0, array.as_ref()),

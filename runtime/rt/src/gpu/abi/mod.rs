@@ -175,6 +175,7 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         RtFn::GpuProfileMemoryStats => Entry::of3(profile::mp_rt_gpu_profile_memory_stats),
         RtFn::GpuProfileLaunch => Entry::of12(profile::mp_rt_gpu_profile_launch),
         RtFn::GpuResidentNew => Entry::of2(resident::mp_rt_gpu_resident_new),
+        RtFn::GpuResidentPart => Entry::of2(resident::mp_rt_gpu_resident_part),
         RtFn::GpuResidentZeros => Entry::of3(resident::mp_rt_gpu_resident_zeros),
         RtFn::GpuResidentCell => Entry::of2(resident::mp_rt_gpu_resident_cell),
         RtFn::GpuResidentScratch => Entry::of3(resident::mp_rt_gpu_resident_scratch),

@@ -6,7 +6,7 @@ use crate::gpu::buffer::Element;
 use crate::gpu::error::{GpuError, GpuResult};
 use crate::gpu::resident::{Resident, State};
 use crate::gpu::runtime::Runtime;
-use crate::gpu::telemetry::{Cost, count};
+use crate::gpu::telemetry::Cost;
 use crate::memory::or_die;
 use crate::object::{self, MpRtHeader};
 use crate::panic::{die, guarded};
@@ -101,14 +101,34 @@ pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_new(
     arr: *mut MpRtHeader,
     elem_type_id: u32,
 ) -> *mut MpRtHeader {
-    guarded(|| {
-        // SAFETY: forwarded from the caller.
-        let (size, len, array) = unsafe {
-            (array::element_info(arr).stride() as u32, array::len(arr), HostArray::share(arr))
-        };
-        let element = Element { ty: TypeId(elem_type_id), size };
-        new_object(Binding::new(element, len as u64, Some(array)))
-    })
+    // SAFETY: forwarded from the caller.
+    guarded(|| new_object(unsafe { of_array(arr, elem_type_id, true) }))
+}
+
+/// See [`magpie_types::abi::RtFn::GpuResidentPart`].
+///
+/// # Safety
+/// As [`mp_rt_gpu_resident_new`].
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_part(
+    arr: *mut MpRtHeader,
+    elem_type_id: u32,
+) -> *mut MpRtHeader {
+    // SAFETY: forwarded from the caller.
+    guarded(|| new_object(unsafe { of_array(arr, elem_type_id, false) }))
+}
+
+/// The first buffer of a binding or a further one.
+///
+/// # Safety
+/// `arr` is a live array of elements without handles.
+unsafe fn of_array(arr: *mut MpRtHeader, elem_type_id: u32, is_first: bool) -> Binding {
+    // SAFETY: forwarded from the caller.
+    let (size, len, array) = unsafe {
+        (array::element_info(arr).stride() as u32, array::len(arr), HostArray::share(arr))
+    };
+    let element = Element { ty: TypeId(elem_type_id), size };
+    Binding::new(element, len as u64, Some(array), is_first)
 }
 
 /// See [`magpie_types::abi::RtFn::GpuResidentZeros`].
@@ -119,7 +139,7 @@ pub(crate) extern "C" fn mp_rt_gpu_resident_zeros(
     elem_size: u32,
 ) -> *mut MpRtHeader {
     let element = Element { ty: TypeId(elem_type_id), size: elem_size };
-    guarded(|| new_object(Binding::new(element, len, None)))
+    guarded(|| new_object(Binding::new(element, len, None, true)))
 }
 
 /// See [`magpie_types::abi::RtFn::GpuResidentCell`].
@@ -201,8 +221,8 @@ pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_read(
             },
             State::Host(None) => or_die(array::try_new_zeroed(info, to - from)),
             State::Device(buffer) => {
-                count(Cost::Readback);
-                count(Cost::Fence);
+                binding.count(Cost::Readback);
+                binding.count(Cost::Fence);
                 let array = or_die(array::try_new_zeroed(info, to - from));
                 // SAFETY: the array is new, without handles, and ours alone.
                 let read = buffer.read(from as u64, unsafe { array::bytes_mut(array) });
