@@ -13,6 +13,7 @@ mod cost;
 mod lex;
 mod lower;
 mod modules;
+mod needs_device;
 mod parse;
 mod program;
 mod receivers;

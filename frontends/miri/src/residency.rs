@@ -14,43 +14,6 @@ pub(crate) fn host_use(program: &Program, decl: FnDeclId, param: usize) -> Optio
     find(program, decl, param, &mut Vec::new())
 }
 
-/// Whether a function launches kernels with its parameters, so that it takes device-resident
-/// arguments only.
-pub(crate) fn launches_with_params(program: &Program, decl: FnDeclId) -> bool {
-    let f = &program.ast[decl];
-    let is_param = |name: Sym| f.params.iter().any(|p| p.name.sym == name);
-    let mut launches = false;
-    walk_block(&program.ast, &f.body, &mut |node| match node {
-        Node::Expr(e) => {
-            if let ExprKind::Call(callee, _) = program.ast[e].kind
-                && let ExprKind::Member(base, method) = program.ast[callee].kind
-                && program.name(method.sym) == "launch"
-                && let ExprKind::Call(_, args) = &program.ast[base].kind
-            {
-                launches |= args.iter().any(|arg| match program.ast[arg.value].kind {
-                    ExprKind::Name(name) => is_param(name),
-                    _ => false,
-                });
-            }
-        }
-        Node::Stmt(stmt) => {
-            if let StmtKind::Forall(forall) = &program.ast[stmt].kind
-                && forall.gpu
-            {
-                walk_block(&program.ast, &forall.body, &mut |node| {
-                    if let Node::Expr(e) = node
-                        && let ExprKind::Index(base, _) = program.ast[e].kind
-                        && let ExprKind::Name(name) = program.ast[base].kind
-                    {
-                        launches |= is_param(name);
-                    }
-                });
-            }
-        }
-    });
-    launches
-}
-
 fn find(
     program: &Program,
     decl: FnDeclId,
@@ -146,22 +109,6 @@ impl Search<'_, '_> {
         uses
     }
 
-    /// What a call by name, or by the name of a module, calls.
-    fn callee(&self, e: ExprId) -> Option<Item> {
-        let program = self.program;
-        match program.ast[e].kind {
-            ExprKind::Name(name) => program.item(name, program.ast[e].span),
-            ExprKind::Member(base, name) => match program.ast[base].kind {
-                ExprKind::Name(module) => match program.module(module, program.ast[base].span)? {
-                    Module::File(file) => program.exported(file, name.sym),
-                    Module::Library => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     fn is_param(&self, e: ExprId) -> bool {
         matches!(self.program.ast[e].kind, ExprKind::Name(name) if name == self.name)
     }
@@ -188,7 +135,7 @@ impl Search<'_, '_> {
                         }
                     }
                     ExprKind::Name(_) | ExprKind::Member(..) => {
-                        let Some(Item::Fn(decl)) = self.callee(*callee) else { return };
+                        let Some(Item::Fn(decl)) = callee_of(program, *callee) else { return };
                         let params = &program.ast[decl].params;
                         for (n, arg) in args.iter().enumerate() {
                             if !self.is_param(arg.value) {
@@ -219,6 +166,21 @@ impl Search<'_, '_> {
         if let Some(&(_, span)) = uses.iter().find(|u| !safe.contains(&u.0)) {
             self.found.get_or_insert(span);
         }
+    }
+}
+
+/// What a call by name, or by the name of a module, calls.
+pub(crate) fn callee_of(program: &Program, e: ExprId) -> Option<Item> {
+    match program.ast[e].kind {
+        ExprKind::Name(name) => program.item(name, program.ast[e].span),
+        ExprKind::Member(base, name) => match program.ast[base].kind {
+            ExprKind::Name(module) => match program.module(module, program.ast[base].span)? {
+                Module::File(file) => program.exported(file, name.sym),
+                Module::Library => None,
+            },
+            _ => None,
+        },
+        _ => None,
     }
 }
 

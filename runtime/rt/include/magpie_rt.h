@@ -581,8 +581,8 @@ int32_t mp_rt_gpu_profile_launch(MpRtHeader* session, MpRtHeader* dev, uint64_t 
 /* A binding with the elements of an array, which it shares; `elem_type_id` is of the result. */
 MpRtHeader* mp_rt_gpu_resident_new(MpRtHeader* arr, uint32_t elem_type_id);
 
-/* A further buffer of the binding made before, as `mp_rt_gpu_resident_new`: costs are counted for
- * the first one. */
+/* A further buffer of the binding made before, as `MpRtSelf::GpuResidentNew`: costs are counted
+   for the first one. */
 MpRtHeader* mp_rt_gpu_resident_part(MpRtHeader* arr, uint32_t elem_type_id);
 
 /* A binding of `len` zeros. */

@@ -235,7 +235,10 @@ impl Body<'_, '_, '_> {
         if at != span {
             d = d.with_secondary(span, "used here");
         }
-        self.cx.report(d);
+        // One report of a call is enough.
+        if !self.cx.diagnostics.iter().any(|known| known.code == d.code && known.primary == at) {
+            self.cx.report(d);
+        }
         Poisoned
     }
 

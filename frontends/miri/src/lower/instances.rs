@@ -5,6 +5,7 @@ use super::locals::LocalKind;
 use super::types::Subst;
 use super::{Cx, Form, Poisoned};
 use crate::ast::*;
+use crate::needs_device::needs_device;
 use crate::ty::{Ty, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, Op};
@@ -32,7 +33,9 @@ pub(super) struct Instance {
     pub(super) params: Vec<Ty>,
     pub(super) ret: Ty,
     pub(super) fn_id: FnId,
-    /// The first call with device-resident arguments.
+    /// Whether it works on the device with some parameter, or should.
+    launches: bool,
+    /// Then, its first call.
     pub(super) call: Option<Span>,
     /// Whether its head is wrong, so that calls are skipped.
     pub(super) poisoned: bool,
@@ -121,6 +124,8 @@ impl Cx<'_> {
             params,
             ret,
             fn_id,
+            launches: !key.device
+                && (key.resident.iter().any(Option::is_some) || needs_device(program, key.decl)),
             call: None,
             poisoned,
         };
@@ -129,10 +134,10 @@ impl Cx<'_> {
         instance
     }
 
-    /// Notes where a copy is called with device-resident arguments.
+    /// Notes where a copy is called that works on the device.
     pub(super) fn note_call(&mut self, key: &Key, span: Span) {
         if let Some(&id) = self.instances.ids.get(key)
-            && key.resident.iter().any(Option::is_some)
+            && self.instances.list[id].launches
         {
             self.instances.list[id].call.get_or_insert(span);
         }

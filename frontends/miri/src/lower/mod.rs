@@ -61,8 +61,8 @@ mod vector;
 
 use crate::ast::*;
 use crate::cost::{Cost, CostClass};
+use crate::needs_device::needs_device;
 use crate::program::Program;
-use crate::residency::launches_with_params;
 use crate::ty::{Ty, TyKind, Types};
 use instances::Instances;
 use magpie_diag::{Code, Diagnostic, FileId, Span};
@@ -248,13 +248,13 @@ impl<'p> Cx<'p> {
         for &id in &program.fns {
             let decl = &program.ast[id];
             let is_plain = !decl.gpu && decl.generics.is_empty() && Some(id) != main_decl;
-            if is_plain && !launches_with_params(program, id) {
+            if is_plain && !needs_device(program, id) {
                 self.host_instance(id);
             }
         }
         for decl in &program.structs {
             for &id in &decl.methods {
-                if program.ast[id].generics.is_empty() {
+                if program.ast[id].generics.is_empty() && !needs_device(program, id) {
                     self.host_instance(id);
                 }
             }

@@ -34,6 +34,14 @@ impl Body<'_, '_, '_> {
             let span = self.expr_span(exprs[n]);
             let name = self.locals[id as usize].name;
             self.check_moved(id, span)?;
+            let params = &program.ast[decl].params;
+            let is_shared =
+                (0..n).any(|m| residents[m] == *resident && (param.out || params[m].out));
+            if is_shared {
+                let message = format!("`{}` is given twice, once as `out`", program.name(name));
+                fine = Err(self.error(Code::MIR0214, span, message, "give two bindings"));
+                continue;
+            }
             let forced = match param.residency {
                 Some(Residency::Host) => Some(param.name.span),
                 _ => host_use(program, decl, n),
