@@ -16,7 +16,8 @@ pub(crate) fn check(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let buffers = buffers.iter().copied().collect();
-    let mut rule = Rule { program, buffers, tainted: FxHashSet::default(), diagnostics };
+    let [tainted, positions] = [FxHashSet::default(), FxHashSet::default()];
+    let mut rule = Rule { program, buffers, tainted, positions, diagnostics };
     rule.block(body);
 }
 
@@ -25,6 +26,8 @@ struct Rule<'a> {
     /// Buffers, and names that stand for them.
     buffers: FxHashSet<Sym>,
     tainted: FxHashSet<Sym>,
+    /// Names that stand for parts of `kernel`.
+    positions: FxHashSet<Sym>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -111,6 +114,11 @@ impl Rule<'_> {
         } else if clears {
             self.tainted.remove(&name);
         }
+        if self.is_kernel(e) {
+            self.positions.insert(name);
+        } else {
+            self.positions.remove(&name);
+        }
     }
 
     /// A write to an element, or to a field of one.
@@ -178,7 +186,9 @@ impl Rule<'_> {
         loop {
             match self.program.ast[e].kind {
                 ExprKind::Member(base, _) => e = base,
-                ExprKind::Name(name) => return self.program.name(name) == "kernel",
+                ExprKind::Name(name) => {
+                    return self.positions.contains(&name) || self.program.name(name) == "kernel";
+                }
                 _ => return false,
             }
         }

@@ -3,9 +3,9 @@
 use super::Lower;
 use super::body::{Body, Val};
 use crate::ast::*;
-use crate::ty::{Ty, fixed as ty};
+use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
-use magpie_mpir::Op;
+use magpie_mpir::{Op, Value};
 use magpie_types::fixed;
 
 /// Fields of the frame context with their types.
@@ -26,6 +26,18 @@ const FRAME_FIELDS: &[(&str, Ty)] = &[
     ("hovering", ty::BOOL),
 ];
 
+/// The operation of a part of `kernel` with three components.
+fn position(name: &str) -> Option<Op> {
+    Some(match name {
+        "thread_idx" => Op::GpuThreadId,
+        "block_idx" => Op::GpuWorkgroupId,
+        "block_dim" => Op::GpuWorkgroupSize,
+        "grid_dim" => Op::GpuNumWorkgroups,
+        "global_idx" => Op::GpuGlobalId,
+        _ => return None,
+    })
+}
+
 impl Body<'_, '_, '_> {
     /// `kernel.global_idx.x`, `kernel.warp.size`, `frame.time`
     pub(super) fn context_member(
@@ -41,6 +53,11 @@ impl Body<'_, '_, '_> {
         }
         if self.free_name(base) == Some("kernel") {
             self.need_kernel(span)?;
+            if let Some(op) = position(&text) {
+                let parts = [0, 1, 2].map(|dim| self.position(op, dim));
+                let t = self.cx.tys.intern(TyKind::Vector(ty::I32, 3));
+                return Ok(Some(self.vector_of(t, parts.to_vec())));
+            }
             let message = format!("`kernel.{text}` is no value");
             let help = "write `kernel.global_idx.x`, `kernel.warp.lane_id` or `kernel.barrier()`";
             return Err(self.error(Code::MIR0201, span, message, help));
@@ -52,14 +69,10 @@ impl Body<'_, '_, '_> {
         self.need_kernel(span)?;
         let dim = ["x", "y", "z"].iter().position(|&d| d == text);
         let group = program.name(group.sym);
-        let (op, dim) = match (group, text.as_str(), dim) {
+        let (op, dim) = match (group, text.as_str(), position(group).zip(dim)) {
             ("warp", "size", _) => (Op::GpuSubgroupSize, 0),
             ("warp", "lane_id", _) => (Op::GpuSubgroupLaneId, 0),
-            ("thread_idx", _, Some(d)) => (Op::GpuThreadId, d),
-            ("block_idx", _, Some(d)) => (Op::GpuWorkgroupId, d),
-            ("block_dim", _, Some(d)) => (Op::GpuWorkgroupSize, d),
-            ("grid_dim", _, Some(d)) => (Op::GpuNumWorkgroups, d),
-            ("global_idx", _, Some(d)) => (Op::GpuGlobalId, d),
+            (_, _, Some(of)) => of,
             _ => {
                 let message = format!("there is no `kernel.{group}.{text}`");
                 let help = "there are thread_idx, block_idx, block_dim, grid_dim and global_idx with x, y, z, \
@@ -67,9 +80,14 @@ impl Body<'_, '_, '_> {
                 return Err(self.error(Code::MIR0201, span, message, help));
             }
         };
-        let v = self.b.value(op, fixed::U32, &[], dim as u64);
-        let v = self.b.cast(v, fixed::I32);
+        let v = self.position(op, dim);
         Ok(Some(self.val(ty::I32, v)))
+    }
+
+    /// A number of the geometry as an `int`.
+    fn position(&mut self, op: Op, dim: usize) -> Value {
+        let v = self.b.value(op, fixed::U32, &[], dim as u64);
+        self.b.cast(v, fixed::I32)
     }
 
     pub(super) fn need_kernel(&mut self, span: Span) -> Lower<()> {

@@ -91,7 +91,7 @@ impl Cx<'_> {
                     let help = "use arrays of accelerable elements, numbers and vectors";
                     fine = Err(self.error(Code::MIR1901, decl.head, message, help));
                 }
-                Ok(t) if param.out && self.tys.element(t).is_none() => {
+                Ok(t) if param.out && self.buffer_parts(t).is_none() => {
                     let message = format!("parameter `{name}` is `out`, but no buffer");
                     let help = "give the result to an element of an array";
                     fine = Err(self.error(Code::MIR1901, decl.head, message, help));
@@ -110,9 +110,18 @@ impl Cx<'_> {
             }
             TyKind::Atomic(_) => None,
             TyKind::Vector(..) => Some(ParamKind::Value),
+            _ if self.buffer_parts(t).is_some() => Some(ParamKind::Buffer),
             _ if self.is_parameter(t) || self.is_element(t) => Some(ParamKind::Value),
             _ => None,
         }
+    }
+
+    /// The buffers of a parameter that is given as such: a collection, or a struct of collections.
+    fn buffer_parts(&mut self, t: Ty) -> Option<Vec<(Ty, Option<u32>)>> {
+        let is_struct = matches!(self.tys.kind(t), TyKind::Struct(..))
+            && !self.is_element(t)
+            && self.is_accelerable(t);
+        (is_struct || self.tys.element(t).is_some()).then(|| self.parts_of(t))
     }
 
     fn build_gpu_fn(&mut self, id: FnDeclId, block: [u32; 3], name: &str) -> FnId {
@@ -128,30 +137,32 @@ impl Cx<'_> {
         let decl = &program.ast[id];
         let fn_id = self.reserve(name);
         let mut f = self.kernel_fn(name, block, decl.head);
-        let mut params: Vec<(Ty, Vec<Value>)> = Vec::new();
+        let mut params = Vec::new();
         let mut checked = Vec::new();
         for param in &decl.params {
             let t = self.resolve(param.ty, &Vec::new()).unwrap_or(ty::ERROR);
             let text = program.name(param.name.sym);
-            let ids = match self.tys.kind(t) {
-                TyKind::Array(e, _) | TyKind::List(e) => {
+            let parts = self.buffer_parts(t);
+            let ids = match (&parts, self.tys.kind(t)) {
+                (Some(parts), _) => {
                     if !self.is_atomic_array(t) {
                         checked.push(param.name.sym);
                     }
-                    vec![self.buffer_type(e)]
+                    parts.iter().map(|part| self.buffer_type(part.0)).collect()
                 }
-                TyKind::Vector(c, n) => vec![self.machine(c, Form::Device); n as usize],
-                _ => vec![self.machine(t, Form::Device)],
+                (None, TyKind::Vector(c, n)) => vec![self.machine(c, Form::Device); n as usize],
+                (None, _) => vec![self.machine(t, Form::Device)],
             };
             let values = ids.into_iter().map(|id| f.add_param(text, id, param.name.span)).collect();
-            params.push((t, values));
+            params.push((t, parts, values));
         }
         writes::check(program, &decl.body, &checked, &mut self.doubtful_writes);
         let mut body = Body::new(self, Builder::new(&mut f), true, Vec::new());
         body.at(decl.head);
         body.kernel = Some(Kernel { named: true, frame: false });
-        for (param, (t, values)) in decl.params.iter().zip(params) {
-            if let Some(e) = body.cx.tys.element(t) {
+        for (param, (t, parts, values)) in decl.params.iter().zip(params) {
+            let values: Vec<Value> = values;
+            if let Some(parts) = parts {
                 let local = Local {
                     name: param.name.sym,
                     ty: t,
@@ -159,7 +170,7 @@ impl Cx<'_> {
                     span: param.name.span,
                     kind: LocalKind::Value(values[0]),
                 };
-                body.declare_buffers(param.name.sym, &local, param.out, &[(e, None)], &values);
+                body.declare_buffers(param.name.sym, &local, param.out, &parts, &values);
                 continue;
             }
             let v = match body.cx.tys.kind(t) {
@@ -274,7 +285,7 @@ impl Body<'_, '_, '_> {
         let t = self.cx.resolve(param.ty, &Vec::new())?;
         let program = self.cx.program;
         let name = program.name(param.name.sym).to_string();
-        if self.cx.tys.element(t).is_none() {
+        if self.cx.buffer_parts(t).is_none() {
             if let Some(id) = self.resident_of(e) {
                 return Err(self.mixed_residency(self.locals[id as usize].name, span));
             }

@@ -29,7 +29,7 @@ impl Body<'_, '_, '_> {
     }
 
     /// A vector of its components.
-    fn vector_of(&mut self, t: Ty, mut parts: Vec<Value>) -> Val {
+    pub(super) fn vector_of(&mut self, t: Ty, mut parts: Vec<Value>) -> Val {
         let id = self.machine(t);
         if self.device {
             let v = self.b.value(Op::VecNew, id, &parts, 0);
