@@ -144,6 +144,9 @@ fn compile_magpie(
     session.report_all(output.diagnostics);
     let checked = session.stop_on_errors();
     session.report_all(output.kernel_findings);
+    if session.options.command == "lint" {
+        session.report_all(output.lints);
+    }
     checked?;
     let magpie_lang::Output { module, main, kernels, tests, .. } = output;
     Ok(Program { module, main, kernels, tests, entry, rules: RuleSet::MAGPIE, miri: None })

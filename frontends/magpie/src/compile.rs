@@ -25,6 +25,8 @@ pub struct Output {
     /// Errors about what may not stand in kernels where the module does not show it. They leave the
     /// module whole: the rules for kernels find the others of their kind in it.
     pub kernel_findings: Vec<Diagnostic>,
+    /// Warnings about what the language allows, for those who ask.
+    pub lints: Vec<Diagnostic>,
 }
 
 /// Compiles a program from its entry module.
@@ -52,6 +54,10 @@ pub fn compile(
         output.kernels = lowered.kernels;
         output.tests = lowered.tests;
         output.kernel_findings = lowered.kernel_findings;
+        // A function is lowered for each side and each list of type arguments.
+        output.lints = lowered.lints;
+        sort_diagnostics(&mut output.lints);
+        output.lints.dedup();
     }
     sort_diagnostics(&mut diagnostics);
     output.diagnostics = diagnostics;

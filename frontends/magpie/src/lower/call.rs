@@ -73,19 +73,29 @@ impl<'p> Body<'_, 'p> {
             return Err(self.suspend());
         }
         let out = self.call_by_name(callee, type_args, args)?;
-        if let (CallForm::Call, None, Out::Value(_)) = (form, instr.result, out) {
+        if let (None, Out::Value(_)) = (instr.result, out) {
             let name = self.scope.name(self.ast[callee].name);
-            self.unused_result(&format!("call @{name}"), &format!("write `call_void @{name}`"));
+            match form {
+                CallForm::Call => {
+                    let warning = self.unused_result(&format!("call @{name}"), name);
+                    self.cx.report(warning);
+                }
+                // The short form may drop a result.
+                CallForm::Direct => {
+                    let lint = self.unused_result(&format!("@{name}"), name);
+                    self.cx.lints.push(lint);
+                }
+                CallForm::CallVoid | CallForm::Suspend => {}
+            }
         }
         Ok(out)
     }
 
-    /// Warns about a result that nobody takes.
-    fn unused_result(&mut self, what: &str, instead: &str) {
+    /// A warning about a result that nobody takes.
+    fn unused_result(&self, what: &str, callee: &str) -> Diagnostic {
         let message = format!("the result of `{what}` is not used");
-        let help = format!("name the result, or {instead}");
-        let warning = Diagnostic::new(Code::MPL2011, self.span, message).with_help(help);
-        self.cx.report(warning);
+        let help = format!("name the result, or write `call_void @{callee}`");
+        Diagnostic::new(Code::MPL2011, self.span, message).with_help(help)
     }
 
     /// What a reference to a function means here; what means nothing is reported.

@@ -57,6 +57,8 @@ pub(crate) struct Lowered {
     pub(crate) tests: Vec<FnId>,
     /// See [`crate::Output::kernel_findings`].
     pub(crate) kernel_findings: Vec<Diagnostic>,
+    /// See [`crate::Output::lints`].
+    pub(crate) lints: Vec<Diagnostic>,
 }
 
 /// Something about which an error was reported.
@@ -86,6 +88,7 @@ struct Lowering<'p> {
     module: Module,
     diagnostics: Vec<Diagnostic>,
     kernel_findings: Vec<Diagnostic>,
+    lints: Vec<Diagnostic>,
     /// How many errors and how many other findings this stage has kept.
     errors: usize,
     warnings: usize,
@@ -120,6 +123,7 @@ pub(crate) fn lower(
         module: Module::new(),
         diagnostics: std::mem::take(diagnostics),
         kernel_findings: Vec::new(),
+        lints: Vec::new(),
         errors: 0,
         warnings: 0,
         instances: Vec::new(),
@@ -133,9 +137,9 @@ pub(crate) fn lower(
         next: 0,
     };
     let (main, kernels, tests) = lowering.run().unwrap_or_default();
-    let Lowering { module, kernel_findings, .. } = lowering;
+    let Lowering { module, kernel_findings, lints, .. } = lowering;
     *diagnostics = lowering.diagnostics;
-    Lowered { module, main, kernels, tests, kernel_findings }
+    Lowered { module, main, kernels, tests, kernel_findings, lints }
 }
 
 /// `@main`, the kernels, and the tests of a program.

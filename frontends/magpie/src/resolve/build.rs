@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::builtins::{self, is_language_module, is_mlx};
+use crate::types::is_language_type;
 use magpie_diag::{Code, closest};
 
 pub(super) fn build(parsed: Vec<ParsedModule>, diagnostics: &mut Vec<Diagnostic>) -> Program {
@@ -63,12 +64,18 @@ fn declare(program: &mut Program, id: ModuleId, diagnostics: &mut Vec<Diagnostic
             let is_type = matches!(code, Code::MPS0021 | Code::MPS0023);
             let places = if is_type { &mut type_places } else { &mut function_places };
             let span = module.parsed.span(head);
+            let text = module.parsed.name(name.symbol);
+            if is_type && is_language_type(text) {
+                let message = format!("`{text}` is a type of the language");
+                let error = Diagnostic::new(code, span, message);
+                diagnostics.push(error.with_help("give yours another name"));
+                return false;
+            }
             let Some(&first) = places.get(&name.symbol) else {
                 places.insert(name.symbol, module.parsed.span(name.range));
                 return true;
             };
             let sigil = if is_type { "" } else { "@" };
-            let text = module.parsed.name(name.symbol);
             diagnostics.push(
                 Diagnostic::new(code, span, format!("{what} `{sigil}{text}` is declared twice"))
                     .with_secondary(first, "first declared here")

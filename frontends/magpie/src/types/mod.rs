@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use declare::define_all;
 pub(crate) use limits::check_limits;
-pub(crate) use resolve::{ENDLESS, ENDLESS_HELP, is_buffer_element};
+pub(crate) use resolve::{ENDLESS, ENDLESS_HELP, is_buffer_element, is_language_type};
 
 /// The type arguments that stand for the type parameters in scope. Without arguments nothing is
 /// known of the parameters: types that mention them are poisoned in silence, others are checked.

@@ -41,6 +41,13 @@ const GENERIC: &[(&str, usize)] = &[
 const UNSUPPORTED: &[&str] =
     &["TMutex", "TRwLock", "TCell", "TFuture", "TChannelSend", "TChannelRecv"];
 
+/// Whether a type of the language has this name.
+pub(crate) fn is_language_type(name: &str) -> bool {
+    SIMPLE.iter().any(|&(known, _)| known == name)
+        || GENERIC.iter().any(|&(known, _)| known == name)
+        || UNSUPPORTED.contains(&name)
+}
+
 impl Types {
     /// What a written type of a module is.
     pub(crate) fn resolve(
