@@ -41,11 +41,11 @@ const GENERIC: &[(&str, usize)] = &[
 const UNSUPPORTED: &[&str] =
     &["TMutex", "TRwLock", "TCell", "TFuture", "TChannelSend", "TChannelRecv"];
 
-/// Whether a type of the language has this name.
+/// Whether a type of the language has this name. Those that this release lacks leave theirs to the
+/// program.
 pub(crate) fn is_language_type(name: &str) -> bool {
     SIMPLE.iter().any(|&(known, _)| known == name)
         || GENERIC.iter().any(|&(known, _)| known == name)
-        || UNSUPPORTED.contains(&name)
 }
 
 impl Types {
