@@ -159,15 +159,11 @@ impl Wgsl {
         let store = |value: Shape, offset: u32| match value.prim {
             _ if is_packed => Some(Stored::Packed(offset)),
             PrimType::Bool if value.lanes == 1 => Some(Stored::BoolWord),
-            PrimType::F16 if value.lanes == 1 && buffer.device_stride == 4 => {
-                Some(Stored::HalfWord)
-            }
+            PrimType::F16 if value.lanes == 1 && is_widened => Some(Stored::HalfWord),
             PrimType::F16 => Some(Stored::Value),
             p if p.size() == 4 => Some(Stored::Value),
             // A small integer in a word of its own.
-            p if p.size() < 4 && value.lanes == 1 && buffer.device_stride == 4 => {
-                Some(Stored::Value)
-            }
+            p if p.size() < 4 && value.lanes == 1 && is_widened => Some(Stored::Value),
             _ => None,
         };
         let mut object = self.object_of(text, elem, is_atomic, store)?;
