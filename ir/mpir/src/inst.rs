@@ -31,10 +31,14 @@ impl Flags {
     /// not to what the object holds. A load may be done wherever its address is known: that is the
     /// handle of a live object.
     pub const HEADER: Flags = Flags(64);
+    /// A view of an object that is asked for before it is known to be there. Where there is none,
+    /// because the index is outside or the container is not there, the view is null, that of an
+    /// array shows one without elements. Only who knows better may use it.
+    pub const SPECULATIVE: Flags = Flags(128);
 
     /// Names of the bits in the text form, from bit 0.
-    pub const NAMES: [&'static str; 7] =
-        ["contract", "reassoc", "afn", "nnan", "nsz", "unchecked", "header"];
+    pub const NAMES: [&'static str; 8] =
+        ["contract", "reassoc", "afn", "nnan", "nsz", "unchecked", "header", "speculative"];
 
     /// Whether all bits of `other` are set.
     pub fn contains(self, other: Flags) -> bool {
@@ -55,7 +59,7 @@ impl Flags {
 impl std::fmt::Debug for Flags {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> =
-            (0..6).filter(|i| self.0 >> i & 1 == 1).map(|i| Flags::NAMES[i]).collect();
+            (0..8).filter(|i| self.0 >> i & 1 == 1).map(|i| Flags::NAMES[i]).collect();
         f.write_str(&names.join("."))
     }
 }

@@ -460,6 +460,7 @@ ops! {
     New "new" Own, None, Any, pure, Host, All, "A heap struct with its fields in order.";
     GetField "getfield" Own, Field, Read, pure, Host, None, "A copyable field, or a view of a heap field.";
     SetField "setfield" Own, Field, Any, pure, Host, Rest, "Replaces a field of operand 0; the old content is released.";
+    FieldPlace "field.place" Own, Field, Any, pure, Host, None, "An exclusive view of a field; a counted one becomes the only handle of its object.";
     EnumNew "enum.new" Own, Variant, Any, pure, Host, All, "A variant with its fields in order.";
     EnumTag "enum.tag" Own, None, Read, pure, Host, None, "The variant's number as i32.";
     EnumIs "enum.is" Own, Variant, Read, pure, Host, None, "Whether the variant is active.";
@@ -471,6 +472,7 @@ ops! {
     ArrLen "arr.len" Own, None, Read, pure, Host, None, "Number of elements.";
     ArrGet "arr.get" Own, None, Read, traps, Host, None, "A copyable element, or a view of it; panics outside.";
     ArrSet "arr.set" Own, None, Any, traps, Host, Rest, "Replaces an element; panics outside.";
+    ArrPlace "arr.place" Own, None, Any, traps, Host, None, "An exclusive view of an element; a counted one becomes the only handle of its object; panics outside.";
     ArrPush "arr.push" Own, None, Any, traps, Host, Rest, "Appends.";
     ArrPop "arr.pop" Own, None, Any, pure, Host, None, "Removes the last element, if any.";
     ArrSlice "arr.slice" Own, None, Any, traps, Host, None, "A new array of elements start .. end.";
@@ -484,6 +486,7 @@ ops! {
     MapSet "map.set" Own, None, Any, pure, Host, Rest, "Adds or replaces.";
     MapGet "map.get" Own, None, Any, pure, Host, None, "TOption of a copy of the value.";
     MapGetRef "map.get_ref" Own, None, Read, traps, Host, None, "The value, or a view of it; panics when the key is missing.";
+    MapPlace "map.place" Own, None, Any, traps, Host, None, "An exclusive view of the value; a counted one becomes the only handle of its object; panics when the key is missing.";
     MapLen "map.len" Own, None, Read, pure, Host, None, "Number of entries.";
     MapContainsKey "map.contains_key" Own, None, Read, pure, Host, None, "Whether the key exists.";
     MapDelete "map.delete" Own, None, Any, pure, Host, None, "Removes an entry; TOption of its value.";

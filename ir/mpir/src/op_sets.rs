@@ -273,6 +273,7 @@ macro_rules! object_ops {
         $crate::Op::New
             | $crate::Op::GetField
             | $crate::Op::SetField
+            | $crate::Op::FieldPlace
             | $crate::Op::EnumNew
             | $crate::Op::EnumTag
             | $crate::Op::EnumIs
@@ -282,6 +283,7 @@ macro_rules! object_ops {
             | $crate::Op::ArrLen
             | $crate::Op::ArrGet
             | $crate::Op::ArrSet
+            | $crate::Op::ArrPlace
             | $crate::Op::ArrPush
             | $crate::Op::ArrPop
             | $crate::Op::ArrSlice
@@ -295,6 +297,7 @@ macro_rules! object_ops {
             | $crate::Op::MapSet
             | $crate::Op::MapGet
             | $crate::Op::MapGetRef
+            | $crate::Op::MapPlace
             | $crate::Op::MapLen
             | $crate::Op::MapContainsKey
             | $crate::Op::MapDelete

@@ -145,17 +145,28 @@ runtime_functions! {
     StrParseF64 = "mp_rt_str_parse_f64"(s: Ptr) -> StatusOut(F64);
     /// `true` or `false`.
     StrParseBool = "mp_rt_str_parse_bool"(s: Ptr) -> StatusOut(Bool);
-    /// A float of 16, 32 or 64 bits as Miri prints it: exact digits and `.0` when whole, else the
-    /// shortest digits that read back, never an exponent.
-    FloatText = "mp_rt_float_text"(v: F64, bits: I32) -> Value(Ptr);
+    /// The text with another one behind it, in place where nobody else has it. Consumes `s`, as all
+    /// that append do.
+    StrAppend = "mp_rt_str_append"(s: Ptr, t: Ptr) -> Value(Ptr);
+    /// Appends decimal digits, with a sign when negative.
+    StrAppendI64 = "mp_rt_str_append_i64"(s: Ptr, v: I64) -> Value(Ptr);
+    /// Appends decimal digits.
+    StrAppendU64 = "mp_rt_str_append_u64"(s: Ptr, v: I64) -> Value(Ptr);
+    /// Appends a float of 16, 32 or 64 bits as Miri prints it: exact digits and `.0` when whole, else
+    /// the shortest digits that read back, never an exponent.
+    StrAppendFloat = "mp_rt_str_append_float"(s: Ptr, v: F64, bits: I32) -> Value(Ptr);
+    /// Appends `true` or `false`.
+    StrAppendBool = "mp_rt_str_append_bool"(s: Ptr, v: Bool) -> Value(Ptr);
     /// The text in upper case (0), in lower case (1), or without white space around it (2).
     StrTransform = "mp_rt_str_transform"(s: Ptr, how: I32) -> Value(Ptr);
     /// The byte at which `part` first occurs from byte `from` on, or -1.
     StrFind = "mp_rt_str_find"(s: Ptr, part: Ptr, from: I64) -> Value(I64);
     /// Number of characters.
     StrCount = "mp_rt_str_count"(s: Ptr) -> Value(I64);
-    /// `Array<Str>` of the characters; `info` describes `Str`.
-    StrChars = "mp_rt_str_chars"(s: Ptr, info: Ptr) -> Value(Ptr);
+    /// The character at an index, as a text; panics outside, with the C string `place`.
+    StrCharAt = "mp_rt_str_char_at"(s: Ptr, index: I64, place: Ptr) -> Value(Ptr);
+    /// The character that begins at a byte, as a text; an empty text where none does.
+    StrCharFrom = "mp_rt_str_char_from"(s: Ptr, at: I64) -> Value(Ptr);
     /// An empty builder.
     SbNew = "mp_rt_sb_new"() -> Value(Ptr);
     /// Appends a text.
@@ -397,9 +408,13 @@ pub mod object_layout {
     /// Flag: the object is never counted and never freed (string literals).
     pub const FLAG_IMMORTAL: u32 = 1;
 
+    /// Flag: a text that is known to be ASCII.
+    pub const FLAG_ASCII: u32 = 4;
+
     /// `Str`: number of bytes, `u64`.
     pub const STR_LEN: u32 = 32;
-    /// `Str`: the bytes of its UTF-8 text.
+    /// `Str`: the bytes of its UTF-8 text. The memory there is whole words of 8 bytes, at least one,
+    /// whatever the length.
     pub const STR_BYTES: u32 = 40;
 
     /// `Array`: number of elements, `u64`.
@@ -421,9 +436,12 @@ pub mod object_layout {
         put(STRONG, &1u64.to_ne_bytes());
         put(WEAK, &1u64.to_ne_bytes());
         put(TYPE_ID, &crate::fixed::STR.0.to_ne_bytes());
-        put(FLAGS, &FLAG_IMMORTAL.to_ne_bytes());
+        let ascii = if text.is_ascii() { FLAG_ASCII } else { 0 };
+        put(FLAGS, &(FLAG_IMMORTAL | ascii).to_ne_bytes());
         put(STR_LEN, &(text.len() as u64).to_ne_bytes());
         image.extend_from_slice(text.as_bytes());
+        let padded = STR_BYTES as usize + text.len().next_multiple_of(8).max(8);
+        image.resize(padded, 0);
         image
     }
 }
@@ -434,6 +452,11 @@ impl RtFn {
         match self {
             RtFn::StrConcat => true,
             RtFn::HandleUnique
+            | RtFn::StrAppend
+            | RtFn::StrAppendI64
+            | RtFn::StrAppendU64
+            | RtFn::StrAppendFloat
+            | RtFn::StrAppendBool
             | RtFn::SbBuild
             | RtFn::WeakDowngrade
             | RtFn::Release

@@ -288,9 +288,22 @@ int32_t mp_rt_str_parse_f64(MpRtHeader* s, double* out, MpRtHeader** out_err);
 /* `true` or `false`. */
 int32_t mp_rt_str_parse_bool(MpRtHeader* s, bool* out, MpRtHeader** out_err);
 
-/* A float of 16, 32 or 64 bits as Miri prints it: exact digits and `.0` when whole, else the
-   shortest digits that read back, never an exponent. */
-MpRtHeader* mp_rt_float_text(double v, int32_t bits);
+/* The text with another one behind it, in place where nobody else has it. Consumes `s`, as all
+   that append do. */
+MpRtHeader* mp_rt_str_append(MpRtHeader* s, MpRtHeader* t);
+
+/* Appends decimal digits, with a sign when negative. */
+MpRtHeader* mp_rt_str_append_i64(MpRtHeader* s, int64_t v);
+
+/* Appends decimal digits. */
+MpRtHeader* mp_rt_str_append_u64(MpRtHeader* s, uint64_t v);
+
+/* Appends a float of 16, 32 or 64 bits as Miri prints it: exact digits and `.0` when whole, else
+   the shortest digits that read back, never an exponent. */
+MpRtHeader* mp_rt_str_append_float(MpRtHeader* s, double v, int32_t bits);
+
+/* Appends `true` or `false`. */
+MpRtHeader* mp_rt_str_append_bool(MpRtHeader* s, bool v);
 
 /* The text in upper case (0), in lower case (1), or without white space around it (2). */
 MpRtHeader* mp_rt_str_transform(MpRtHeader* s, int32_t how);
@@ -301,8 +314,11 @@ int64_t mp_rt_str_find(MpRtHeader* s, MpRtHeader* part, int64_t from);
 /* Number of characters. */
 int64_t mp_rt_str_count(MpRtHeader* s);
 
-/* `Array<Str>` of the characters; `info` describes `Str`. */
-MpRtHeader* mp_rt_str_chars(MpRtHeader* s, const MpRtTypeInfo* info);
+/* The character at an index, as a text; panics outside, with the C string `place`. */
+MpRtHeader* mp_rt_str_char_at(MpRtHeader* s, int64_t index, const char* place);
+
+/* The character that begins at a byte, as a text; an empty text where none does. */
+MpRtHeader* mp_rt_str_char_from(MpRtHeader* s, int64_t at);
 
 /* An empty builder. */
 MpRtHeader* mp_rt_sb_new(void);

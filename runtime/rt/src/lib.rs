@@ -10,8 +10,10 @@
 //! goes wrong in a program ends it by [`panic::die`] (one line, exit code 101) or comes back as an
 //! error object. All functions may be called from any thread; who changes an object has it alone.
 
+pub mod append;
 pub mod array;
 pub mod callable;
+pub mod characters;
 mod decimal;
 mod element;
 pub mod fs;

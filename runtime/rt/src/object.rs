@@ -8,6 +8,7 @@
 use crate::live;
 use crate::memory::{self, AllocError, or_die};
 use crate::panic::die;
+use crate::string;
 use crate::typeinfo::{FLAG_LENGTH_PREFIXED, MpRtTypeInfo};
 use magpie_types::abi::object_layout;
 use std::alloc::Layout;
@@ -24,7 +25,7 @@ pub struct MpRtHeader {
     weak: AtomicU64,
     /// Run-time type id.
     type_id: u32,
-    /// [`object_layout::FLAG_IMMORTAL`], [`FLAG_HAD_WEAK`].
+    /// [`object_layout::FLAG_IMMORTAL`], [`FLAG_HAD_WEAK`], [`object_layout::FLAG_ASCII`].
     flags: AtomicU32,
     /// Describes the payload; null for immortal objects.
     info: *const MpRtTypeInfo,
@@ -54,7 +55,21 @@ const FLAG_HAD_WEAK: u32 = 2;
 /// Bit of the strong count of an object in the drop list; no count or address reaches it.
 const WAITING: u64 = 1 << 63;
 
+// SAFETY: the counts and flags are atomic, the rest never changes.
+unsafe impl Sync for MpRtHeader {}
+
 impl MpRtHeader {
+    /// The header of an object that is not counted.
+    pub(crate) const fn immortal(type_id: u32, flags: u32) -> MpRtHeader {
+        MpRtHeader {
+            strong: AtomicU64::new(1),
+            weak: AtomicU64::new(1),
+            type_id,
+            flags: AtomicU32::new(object_layout::FLAG_IMMORTAL | flags),
+            info: ptr::null(),
+        }
+    }
+
     /// Run-time type id.
     pub fn type_id(&self) -> u32 {
         self.type_id
@@ -193,6 +208,37 @@ pub(crate) unsafe fn is_only_handle(obj: *const MpRtHeader) -> bool {
         && header.flags.load(Ordering::Relaxed) & FLAG_HAD_WEAK == 0
 }
 
+/// Whether a flag of an object is set.
+///
+/// # Safety
+/// `obj` is a live object.
+#[inline]
+pub(crate) unsafe fn has_flag(obj: *const MpRtHeader, flag: u32) -> bool {
+    // SAFETY: forwarded from the caller.
+    unsafe { (*obj).flags.load(Ordering::Relaxed) & flag != 0 }
+}
+
+/// Sets a flag of a counted object. Others stay as they are: their memory may be read-only.
+///
+/// # Safety
+/// `obj` is a live object.
+pub(crate) unsafe fn set_flag(obj: *const MpRtHeader, flag: u32) {
+    // SAFETY: forwarded from the caller.
+    let header = unsafe { &*obj };
+    if !header.is_immortal() {
+        header.flags.fetch_or(flag, Ordering::Relaxed);
+    }
+}
+
+/// Clears a flag of a counted object.
+///
+/// # Safety
+/// `obj` is a live object that only the caller has a handle of.
+pub(crate) unsafe fn clear_flag(obj: *const MpRtHeader, flag: u32) {
+    // SAFETY: forwarded from the caller.
+    unsafe { (*obj).flags.fetch_and(!flag, Ordering::Relaxed) };
+}
+
 /// An object with the same payload, handles retained.
 ///
 /// # Safety
@@ -283,13 +329,15 @@ unsafe fn release_weak_count(obj: *mut MpRtHeader) {
 
 unsafe fn free(obj: *mut MpRtHeader) {
     // SAFETY: the object is dropped but its memory is intact; a length prefix is never destroyed.
-    let (info, extra) = unsafe {
+    let layout = unsafe {
         let info = &*(*obj).info;
-        let prefixed = info.flags & FLAG_LENGTH_PREFIXED != 0;
-        (info, if prefixed { payload_ptr(obj).cast::<u64>().read() as usize } else { 0 })
+        match info.flags & FLAG_LENGTH_PREFIXED {
+            0 => object_memory(info.size as usize, info.align as usize),
+            _ => string::str_memory(payload_ptr(obj).cast::<u64>().read() as usize),
+        }
     };
     live::add(-1);
-    let Ok(layout) = object_memory(info.size as usize + extra, info.align as usize) else { return };
+    let Ok(layout) = layout else { return };
     // SAFETY: the object was allocated with the same sizes and nobody can reach it any more.
     unsafe { memory::free(NonNull::new_unchecked(obj.cast()), layout) }
 }

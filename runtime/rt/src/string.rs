@@ -5,7 +5,7 @@ use crate::object::{self, HEADER_SIZE, MpRtHeader, payload_ptr};
 use crate::panic::{die, guarded};
 use crate::typeinfo::{FLAG_LENGTH_PREFIXED, MpRtTypeInfo};
 use crate::{array, status};
-use magpie_types::abi::object_layout;
+use magpie_types::abi::object_layout::{self, FLAG_ASCII};
 use magpie_types::{fixed, fnv1a};
 use std::ptr::NonNull;
 use std::str::FromStr;
@@ -26,10 +26,27 @@ const _: () = assert!(
         && object_layout::STR_BYTES as usize == TEXT_START
 );
 
+/// The least memory of a `Str`.
+const MIN_MEMORY: usize = 64;
+
+/// Bytes of text that the memory of a counted `Str` of `len` bytes has room for. They depend on the
+/// length alone and grow in steps, so a text that grows piece by piece seldom moves, and nobody
+/// has to note how much room is left.
+#[inline]
+pub(crate) fn room(len: usize) -> Result<usize, AllocError> {
+    let too_long = AllocError { bytes: None };
+    let used = len.checked_add(TEXT_START).ok_or(too_long)?;
+    if used <= MIN_MEMORY {
+        return Ok(MIN_MEMORY - TEXT_START);
+    }
+    // Half or all of the way to the next power of two.
+    let step = used.checked_next_power_of_two().ok_or(too_long)? / 4;
+    Ok(used.next_multiple_of(step) - TEXT_START)
+}
+
 /// The memory of a `Str` of `len` bytes.
 pub(crate) fn str_memory(len: usize) -> Result<std::alloc::Layout, AllocError> {
-    let payload = len.checked_add(TEXT_OFFSET).ok_or(AllocError { bytes: None })?;
-    object::object_memory(payload, STR_OBJECT.align as usize)
+    object::object_memory(room(len)? + TEXT_OFFSET, STR_OBJECT.align as usize)
 }
 
 /// Turns memory of [`str_memory`] whose text is already in place into a `Str`.
@@ -73,19 +90,54 @@ fn join(a: &str, b: &str) -> Result<*mut MpRtHeader, AllocError> {
 ///
 /// # Safety
 /// `s` is a live `Str` that only the caller has a handle of, and that `text` is no part of.
+#[inline]
 unsafe fn extend(s: *mut MpRtHeader, text: &str) -> Result<*mut MpRtHeader, AllocError> {
     // SAFETY: the memory of a counted `Str` is that of its length, and its text is followed by
     // another one.
     unsafe {
         let old = as_str(s).len();
         let len = old.checked_add(text.len()).ok_or(AllocError { bytes: None })?;
+        let s = if len <= room(old)? { s } else { grow(s, old, len)? };
+        let end = s.cast::<u8>().add(TEXT_START + old);
+        end.copy_from_nonoverlapping(text.as_ptr(), text.len());
+        payload_ptr(s).cast::<u64>().write(len as u64);
+        if object::has_flag(s, FLAG_ASCII) && !text.is_ascii() {
+            object::clear_flag(s, FLAG_ASCII);
+        }
+        Ok(s)
+    }
+}
+
+/// Moves a `Str` of `old` bytes to the memory of one of `len`.
+///
+/// # Safety
+/// `s` is a live `Str` that only the caller has a handle of.
+#[cold]
+#[inline(never)]
+unsafe fn grow(s: *mut MpRtHeader, old: usize, len: usize) -> Result<*mut MpRtHeader, AllocError> {
+    // SAFETY: the memory of a counted `Str` is that of its length.
+    unsafe {
         let memory = NonNull::new_unchecked(s.cast::<u8>());
         let memory = memory::reallocate(memory, str_memory(old)?, str_memory(len)?)?;
-        let end = memory.as_ptr().add(TEXT_START + old);
-        end.copy_from_nonoverlapping(text.as_ptr(), text.len());
-        let s = memory.as_ptr().cast::<MpRtHeader>();
-        payload_ptr(s).cast::<u64>().write(len as u64);
-        Ok(s)
+        Ok(memory.as_ptr().cast())
+    }
+}
+
+/// The `Str` with a text behind it: the same one, if nobody else has it.
+///
+/// # Safety
+/// `s` is a live `Str` and the caller gives up a strong count of it; `text` is alive without that
+/// count.
+#[inline]
+pub(crate) unsafe fn append(s: *mut MpRtHeader, text: &str) -> *mut MpRtHeader {
+    // SAFETY: as the caller says. Where `text` is a part of `s`, somebody else has `s` too.
+    unsafe {
+        if object::is_only_handle(s) {
+            return or_die(extend(s, text));
+        }
+        let joined = or_die(join(as_str(s), text));
+        object::release(s);
+        joined
     }
 }
 
@@ -119,12 +171,7 @@ pub unsafe extern "C" fn mp_rt_str_concat(
         let (kept, released) = match (text_a.is_empty(), text_b.is_empty()) {
             (_, true) => (a, b),
             (true, false) => (b, a),
-            (false, false) if object::is_only_handle(a) => (or_die(extend(a, text_b)), b),
-            (false, false) => {
-                let joined = or_die(join(text_a, text_b));
-                object::release(a);
-                (joined, b)
-            }
+            (false, false) => (append(a, text_b), b),
         };
         object::release(released);
         kept
@@ -147,9 +194,29 @@ pub unsafe extern "C" fn mp_rt_str_len(s: *const MpRtHeader) -> u64 {
 /// `a` and `b` are live `Str`s.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_str_eq(a: *const MpRtHeader, b: *const MpRtHeader) -> bool {
-    // SAFETY: forwarded from the caller.
-    unsafe { as_str(a) == as_str(b) }
+    // SAFETY: forwarded from the caller; the memory of a text is whole words.
+    unsafe {
+        let (text_a, text_b) = (as_str(a), as_str(b));
+        let len = text_a.len();
+        if len != text_b.len() {
+            return false;
+        }
+        // Most texts that are compared are short: a call would take longer.
+        if a == b || len == 0 || len > SHORT {
+            return a == b || text_a == text_b;
+        }
+        let differ = |n: usize| {
+            let word = |text: &str| text.as_ptr().cast::<u64>().add(n).read_unaligned();
+            u64::from_le(word(text_a) ^ word(text_b))
+        };
+        let last = (len - 1) / 8;
+        let behind = 64 - 8 * (len - 8 * last);
+        (0..last).all(|n| differ(n) == 0) && differ(last) << behind == 0
+    }
 }
+
+/// Bytes up to which texts are compared without a call.
+const SHORT: usize = 32;
 
 /// See [`magpie_types::abi::RtFn::StrSlice`].
 ///
@@ -328,6 +395,29 @@ mod tests {
                 assert_eq!(mp_rt_hash_str(a), fnv1a("Ä\0x".as_bytes()));
                 for s in [a, b, c] {
                     object::release(s);
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn equality_of_any_length() {
+        without_leaks(|| {
+            let text = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF";
+            for len in 0..text.len() {
+                let (a, b) = (new_str(&text[..len]), new_str(&text[..len]));
+                // SAFETY: all are live until released.
+                unsafe {
+                    assert!(mp_rt_str_eq(a, b) && mp_rt_str_eq(a, a));
+                    for at in 0..len {
+                        let mut other = text[..len].to_string();
+                        other.replace_range(at..at + 1, "!");
+                        let c = new_str(&other);
+                        assert!(!mp_rt_str_eq(a, c), "{len} {at}");
+                        object::release(c);
+                    }
+                    object::release(a);
+                    object::release(b);
                 }
             }
         });

@@ -1,7 +1,7 @@
 //! The address of every function of the C ABI, for programs that run in memory.
 
 use crate::{
-    array, callable, fs, gpu, handle, io, map, math, object, os, panic, string, string_builder,
+    append, array, callable, characters, fs, gpu, handle, io, map, math, object, os, panic, string, string_builder,
     text, time,
 };
 use magpie_types::abi::RtFn;
@@ -35,11 +35,16 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::ReleaseValue => Entry::of2(object::mp_rt_release_value),
         RtFn::HandleClone => Entry::of1(handle::mp_rt_handle_clone),
         RtFn::HandleUnique => Entry::of1(handle::mp_rt_handle_unique),
-        RtFn::FloatText => Entry::of2(text::mp_rt_float_text),
+        RtFn::StrAppend => Entry::of2(append::mp_rt_str_append),
+        RtFn::StrAppendI64 => Entry::of2(append::mp_rt_str_append_i64),
+        RtFn::StrAppendU64 => Entry::of2(append::mp_rt_str_append_u64),
+        RtFn::StrAppendFloat => Entry::of3(append::mp_rt_str_append_float),
+        RtFn::StrAppendBool => Entry::of2(append::mp_rt_str_append_bool),
         RtFn::StrTransform => Entry::of2(text::mp_rt_str_transform),
-        RtFn::StrCount => Entry::of1(text::mp_rt_str_count),
+        RtFn::StrCount => Entry::of1(characters::mp_rt_str_count),
         RtFn::StrFind => Entry::of3(text::mp_rt_str_find),
-        RtFn::StrChars => Entry::of2(text::mp_rt_str_chars),
+        RtFn::StrCharAt => Entry::of3(characters::mp_rt_str_char_at),
+        RtFn::StrCharFrom => Entry::of2(characters::mp_rt_str_char_from),
         RtFn::Eprint => Entry::of1(io::mp_rt_eprint),
         RtFn::Panic => Entry::never1(panic::mp_rt_panic),
         RtFn::PanicBuiltin => Entry::never4(panic::mp_rt_panic_builtin),

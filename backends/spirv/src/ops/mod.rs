@@ -218,6 +218,7 @@ impl Emitter<'_> {
             | Op::New
             | Op::GetField
             | Op::SetField
+            | Op::FieldPlace
             | Op::EnumNew
             | Op::EnumTag
             | Op::EnumIs
@@ -227,6 +228,7 @@ impl Emitter<'_> {
             | Op::ArrLen
             | Op::ArrGet
             | Op::ArrSet
+            | Op::ArrPlace
             | Op::ArrPush
             | Op::ArrPop
             | Op::ArrSlice
@@ -240,6 +242,7 @@ impl Emitter<'_> {
             | Op::MapSet
             | Op::MapGet
             | Op::MapGetRef
+            | Op::MapPlace
             | Op::MapLen
             | Op::MapContainsKey
             | Op::MapDelete

@@ -79,6 +79,9 @@ impl Body<'_, '_, '_> {
             _ => {}
         }
         self.check_residencies(op, a, b, span)?;
+        if op == BinaryOp::Add && matches!(self.cx.program.ast[b].kind, ExprKind::Format(_)) {
+            return self.add_formatted(a, b, want, span);
+        }
         let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
         let was = self.in_division;
         self.in_division = self.device && (divides || was);
@@ -90,6 +93,22 @@ impl Body<'_, '_, '_> {
             self.check_zero(x.ty, b, span)?;
         }
         self.apply(op, x, y, span)
+    }
+
+    /// `a + f"…"`
+    fn add_formatted(&mut self, a: ExprId, b: ExprId, want: Option<Ty>, span: Span) -> Lower<Val> {
+        let x = self.expr(a, want)?;
+        let x = self.keep(x, &[b]);
+        if x.ty == ty::STR
+            && let Some(pieces) = self.added_pieces(b)
+        {
+            let pieces = pieces?;
+            let text = self.own(x);
+            return Ok(self.append(text, pieces));
+        }
+        let y = self.expr(b, want)?;
+        let (x, y) = self.unify(BinaryOp::Add, x, y, span)?;
+        self.apply(BinaryOp::Add, x, y, span)
     }
 
     /// Both operands in one type.
@@ -233,8 +252,8 @@ impl Body<'_, '_, '_> {
         }
         if x.ty == ty::STR {
             if op == Add {
-                let (a, b) = (self.own(x), self.own(y));
-                let v = self.rt_value(RtFn::StrConcat, fixed::STR, &[a, b]);
+                let text = self.own(x);
+                let v = self.rt_value(RtFn::StrAppend, fixed::STR, &[text, y.v]);
                 return Ok(self.val(ty::STR, v));
             }
             if matches!(op, Eq | Ne) {

@@ -9,7 +9,7 @@ use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind};
 use magpie_diag::{Code, Span};
-use magpie_mpir::{Op, Value, Variable};
+use magpie_mpir::{Value, Variable};
 
 /// What a method is called on.
 enum Receiver {
@@ -142,10 +142,9 @@ impl Body<'_, '_, '_> {
         self.at(span);
         let Some(path) = place else { return Ok(self.finish_call(&instance, operands)) };
         let mut result = None;
-        self.edit_path(&path, &mut |body, v| {
-            let cell_ty = body.cx.cell(path.ty);
-            let cell = body.b.value(Op::New, cell_ty, &[v], 0);
-            let mut operands = std::mem::take(&mut operands);
+        self.replace_path(&path, |body, v| {
+            let cell = body.new_cell(v, path.ty);
+            let mut operands = operands;
             operands.values.insert(0, cell);
             result = Some(body.finish_call(&instance, operands));
             Ok(body.take_cell(cell, path.ty))
@@ -215,9 +214,8 @@ impl Body<'_, '_, '_> {
                 let at = self.expr_span(e);
                 return Err(self.mismatch(at, found, t));
             }
-            let cell_ty = self.cx.cell(t);
             let v = self.b.read(var);
-            let cell = self.b.value(Op::New, cell_ty, &[v], 0);
+            let cell = self.new_cell(v, t);
             operands.outs.push((var, cell, t));
             operands.values.push(cell);
             return Ok(());

@@ -53,8 +53,7 @@ impl Body<'_, '_, '_> {
         let path_ty = path.ty;
         let mut result: Option<Val> = None;
         self.at(span);
-        self.edit_path(&path, &mut |body, v| {
-            let v = body.unique(v);
+        self.change_path(&path, |body, v| {
             let (new, val) = body.change_collection(v, path_ty, name, &operands, span)?;
             result = val;
             Ok(new)
@@ -65,7 +64,8 @@ impl Body<'_, '_, '_> {
         }))
     }
 
-    /// Changes a collection that nobody else has; gives it back, with the result of the method.
+    /// Changes a collection that nobody else has; gives what takes its place, if anything does, and
+    /// the result of the method.
     pub(super) fn change_collection(
         &mut self,
         v: Value,
@@ -73,13 +73,13 @@ impl Body<'_, '_, '_> {
         name: &str,
         args: &[Val],
         span: Span,
-    ) -> Lower<(Value, Option<Val>)> {
+    ) -> Lower<(Option<Value>, Option<Val>)> {
         self.at(span);
         let id = self.machine(t);
         if let (TyKind::Map(..) | TyKind::Set(_), kind) = (self.cx.tys.kind(t), self.cx.tys.kind(t))
         {
             return Ok(match name {
-                "clear" => (self.b.value(Op::MapNew, id, &[], 0), None),
+                "clear" => (Some(self.b.value(Op::MapNew, id, &[], 0)), None),
                 "remove" => {
                     let had = self.b.value(Op::MapContainsKey, fixed::BOOL, &[v, args[0].v], 0);
                     let (yes, join) = (self.new_block(), self.new_block());
@@ -88,7 +88,7 @@ impl Body<'_, '_, '_> {
                     self.b.effect(Op::MapDeleteVoid, &[v, args[0].v], 0);
                     self.b.br(join);
                     self.enter(join);
-                    (v, Some(self.val(ty::BOOL, had)))
+                    (None, Some(self.val(ty::BOOL, had)))
                 }
                 _ => {
                     let key = self.own(args[0]);
@@ -97,7 +97,7 @@ impl Body<'_, '_, '_> {
                         _ => self.own(args[1]),
                     };
                     self.b.effect(Op::MapSet, &[v, key, value], 0);
-                    (v, None)
+                    (None, None)
                 }
             });
         }
@@ -107,22 +107,22 @@ impl Body<'_, '_, '_> {
             "push" => {
                 let item = self.own(args[0]);
                 self.b.effect(Op::ArrPush, &[v, item], 0);
-                (v, None)
+                (None, None)
             }
             "pop" => {
                 let option = self.cx.tys.intern(TyKind::Option(element));
                 let option_id = self.machine(option);
                 let item = self.b.value(Op::ArrPop, option_id, &[v], 0);
-                (v, Some(self.val(option, item)))
+                (None, Some(self.val(option, item)))
             }
             "clear" => {
                 let zero = self.i64(0);
-                (self.b.value(Op::ArrNew, id, &[zero], 0), None)
+                (Some(self.b.value(Op::ArrNew, id, &[zero], 0)), None)
             }
             "set" => {
                 let item = self.own(args[1]);
                 self.b.effect(Op::ArrSet, &[v, args[0].v, item], 0);
-                (v, None)
+                (None, None)
             }
             "sort" => {
                 if self.cx.tys.scalar(element, false).is_none() && element != ty::STR {
@@ -130,7 +130,7 @@ impl Body<'_, '_, '_> {
                     return Err(self.error(Code::MIR0103, span, message, "sort numbers or texts"));
                 }
                 self.b.effect(Op::ArrSort, &[v], 0);
-                (v, None)
+                (None, None)
             }
             "reverse" => {
                 let len = self.array_len(v);
@@ -143,7 +143,7 @@ impl Body<'_, '_, '_> {
                     let item = body.own(item);
                     body.b.effect(Op::ArrPush, &[new, item], 0);
                 });
-                (new, None)
+                (Some(new), None)
             }
             "insert" => {
                 let (zero, len) = (self.i64(0), self.array_len(v));
@@ -152,7 +152,7 @@ impl Body<'_, '_, '_> {
                 let item = self.own(args[1]);
                 self.b.effect(Op::ArrPush, &[head, item], 0);
                 self.push_range(val, head, args[0].v, len, element, span);
-                (head, None)
+                (Some(head), None)
             }
             "remove_at" => {
                 let (zero, one, len) = (self.i64(0), self.i64(1), self.array_len(v));
@@ -161,7 +161,7 @@ impl Body<'_, '_, '_> {
                 let head = self.b.value(Op::ArrSlice, id, &[v, zero, args[0].v], 0);
                 let next = self.b.same(Op::IAdd, &[args[0].v, one]);
                 self.push_range(val, head, next, len, element, span);
-                (head, Some(self.val(element, gone)))
+                (Some(head), Some(self.val(element, gone)))
             }
             _ => {
                 // `remove`: all elements but the first equal one.
@@ -190,7 +190,7 @@ impl Body<'_, '_, '_> {
                     body.enter(join);
                 });
                 let was = self.b.read(found);
-                (new, Some(self.val(ty::BOOL, was)))
+                (Some(new), Some(self.val(ty::BOOL, was)))
             }
         })
     }

@@ -10,7 +10,7 @@ use crate::walk::{Node, walk_expr};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::abi::RtFn;
-use magpie_types::{PrimType, TypeKind, fixed};
+use magpie_types::{PrimType, fixed};
 
 impl Body<'_, '_, '_> {
     /// A value that the context wants to be of a type; converted as far as that happens by itself.
@@ -356,11 +356,11 @@ impl Body<'_, '_, '_> {
             }
             TyKind::Str => {
                 let index = self.index_value(index)?;
-                let texts = self.cx.intern(TypeKind::Array(fixed::STR));
-                let chars = self.rt_value(RtFn::StrChars, texts, &[array.v]);
-                let list = self.cx.tys.intern(TyKind::List(ty::STR));
-                let chars = self.val(list, chars);
-                Ok(self.element(chars, index, ty::STR, span))
+                self.at(span);
+                let place = self.place(span);
+                let args = [array.v, index, place];
+                let v = self.rt_value(RtFn::StrCharAt, fixed::STR, &args);
+                Ok(self.val(ty::STR, v))
             }
             TyKind::Tuple(_) => {
                 let n = self.tuple_index(index)?;

@@ -1,4 +1,6 @@
-//! Formatted strings and printing.
+//! Formatted strings, and texts that grow.
+//!
+//! A text is put together by appending to it, piece by piece; no other text is made of the pieces.
 
 use super::body::{Body, Val};
 use super::{Lower, Poisoned};
@@ -9,52 +11,70 @@ use magpie_mpir::Value;
 use magpie_types::abi::RtFn;
 use magpie_types::{PrimType, fixed};
 
+/// A value on its way into a text: what appends it, and the operands behind the text.
+pub(super) struct Piece {
+    append: RtFn,
+    operands: Vec<Value>,
+}
+
 impl Body<'_, '_, '_> {
     pub(super) fn format(&mut self, parts: &[FormatPart], span: Span) -> Lower<Val> {
         self.no_alloc(span, "a text")?;
         if let [FormatPart::Text(text)] = parts {
             return self.text_value(*text, span);
         }
-        if parts.is_empty() {
-            return Ok(self.text(""));
-        }
-        let builder = self.rt_value(RtFn::SbNew, fixed::STR_BUILDER, &[]);
-        let mut failed = false;
+        let pieces = self.pieces(parts)?;
+        let start = self.text("");
+        Ok(self.append(start.v, pieces))
+    }
+
+    /// The parts of a formatted string, evaluated.
+    pub(super) fn pieces(&mut self, parts: &[FormatPart]) -> Lower<Vec<Piece>> {
+        let values = |part: &FormatPart| match part {
+            FormatPart::Text(_) => None,
+            FormatPart::Value(e) => Some(*e),
+        };
+        let exprs: Vec<ExprId> = parts.iter().filter_map(values).collect();
+        let (mut later, mut failed) = (&exprs[..], false);
+        let mut pieces = Vec::with_capacity(parts.len());
         for part in parts {
-            match part {
+            let piece = match part {
                 FormatPart::Text(text) => {
                     let text = self.cx.program.name(*text).to_string();
                     let text = self.text(&text);
-                    self.rt(RtFn::SbAppendStr, fixed::UNIT, &[builder, text.v]);
+                    Ok(Piece { append: RtFn::StrAppend, operands: vec![text.v] })
                 }
-                FormatPart::Value(e) => failed |= self.append(builder, *e).is_err(),
+                FormatPart::Value(e) => {
+                    later = &later[1..];
+                    self.piece(*e, later)
+                }
+            };
+            match piece {
+                Ok(piece) => pieces.push(piece),
+                Err(Poisoned) => failed = true,
             }
         }
-        if failed {
-            return Err(Poisoned);
-        }
-        let v = self.rt_value(RtFn::SbBuild, fixed::STR, &[builder]);
-        Ok(self.val(ty::STR, v))
+        if failed { Err(Poisoned) } else { Ok(pieces) }
     }
 
-    fn append(&mut self, builder: Value, e: ExprId) -> Lower<()> {
+    fn piece(&mut self, e: ExprId, later: &[ExprId]) -> Lower<Piece> {
         let span = self.expr_span(e);
         if let Some(id) = self.resident_of(e) {
             return Err(self.refuse_on_host(self.locals[id as usize].name, span));
         }
         let val = self.expr(e, None)?;
+        let val = self.keep(val, later);
         self.at(span);
-        let (f, v) = match self.scalar(val.ty) {
-            Some(PrimType::Bool) => (RtFn::SbAppendBool, val.v),
+        let (append, operands) = match self.scalar(val.ty) {
+            Some(PrimType::Bool) => (RtFn::StrAppendBool, vec![val.v]),
             Some(p) if p.is_float() => {
                 let wide = self.b.cast(val.v, fixed::F64);
                 let bits = self.i32(p.bit_width() as i32);
-                let text = self.rt_value(RtFn::FloatText, fixed::STR, &[wide, bits]);
-                (RtFn::SbAppendStr, text)
+                (RtFn::StrAppendFloat, vec![wide, bits])
             }
-            Some(p) if p.is_signed() => (RtFn::SbAppendI64, self.b.cast(val.v, fixed::I64)),
-            Some(_) => (RtFn::SbAppendU64, self.b.cast(val.v, fixed::U64)),
-            None if val.ty == ty::STR => (RtFn::SbAppendStr, val.v),
+            Some(p) if p.is_signed() => (RtFn::StrAppendI64, vec![self.b.cast(val.v, fixed::I64)]),
+            Some(_) => (RtFn::StrAppendU64, vec![self.b.cast(val.v, fixed::U64)]),
+            None if val.ty == ty::STR => (RtFn::StrAppend, vec![val.v]),
             None if val.ty == ty::ERROR => return Err(Poisoned),
             None => {
                 let message = format!("a `{}` cannot be put into a text", self.cx.ty_name(val.ty));
@@ -62,7 +82,23 @@ impl Body<'_, '_, '_> {
                 return Err(self.error(Code::MIR0202, span, message, help));
             }
         };
-        self.rt(f, fixed::UNIT, &[builder, v]);
-        Ok(())
+        Ok(Piece { append, operands })
+    }
+
+    /// An owned text with pieces behind it.
+    pub(super) fn append(&mut self, text: Value, pieces: Vec<Piece>) -> Val {
+        let v = pieces.into_iter().fold(text, |text, piece| {
+            let args = [&[text], &piece.operands[..]].concat();
+            self.rt_value(piece.append, fixed::STR, &args)
+        });
+        self.val(ty::STR, v)
+    }
+
+    /// The pieces that an expression adds to a text, when it is a formatted string.
+    pub(super) fn added_pieces(&mut self, e: ExprId) -> Option<Lower<Vec<Piece>>> {
+        match &self.cx.program.ast[e].kind {
+            ExprKind::Format(parts) if !self.device => Some(self.pieces(parts)),
+            _ => None,
+        }
     }
 }

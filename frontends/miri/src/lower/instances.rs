@@ -155,14 +155,14 @@ impl Cx<'_> {
         }
     }
 
-    /// The object through which an `out` parameter comes back.
+    /// The memory through which an `out` parameter comes back.
     pub(super) fn cell(&mut self, t: Ty) -> TypeId {
         if let Some(&id) = self.cells.get(&t) {
             return id;
         }
         let member = self.machine(t, Form::Host);
         let name = format!("miri.Cell.{}", self.ty_name(t));
-        let id = self.module.types.declare_struct(name, Category::Heap);
+        let id = self.module.types.declare_struct(name, Category::Value);
         if let TypeKind::Struct(s) = self.module.types.kind(id) {
             let fields = vec![Field { name: "value".to_string(), ty: member }];
             self.module.types.define_struct(s, fields);
@@ -342,6 +342,17 @@ impl Body<'_, '_, '_> {
             let cell_ty = self.cx.cell(t);
             returns.outs.push((var, cell, cell_ty));
         }
+    }
+
+    /// A cell on the stack with an owned value.
+    pub(super) fn new_cell(&mut self, v: magpie_mpir::Value, t: Ty) -> magpie_mpir::Value {
+        let id = self.cx.cell(t);
+        let view = self.cx.intern(TypeKind::Ref(RefMode::MutBorrow, id));
+        // What the cell is made of stays a null: its content is nobody's but the cell's.
+        let empty = self.b.func().zero(id);
+        let cell = self.b.value(Op::BorrowMut, view, &[empty], 0);
+        self.b.effect(Op::SetField, &[cell, v], 0);
+        cell
     }
 
     /// The value of a cell, which is left with a null.

@@ -6,6 +6,8 @@ use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
+use magpie_types::abi::RtFn;
+use magpie_types::fixed;
 
 impl Body<'_, '_, '_> {
     pub(super) fn for_loop(&mut self, names: &[Ident], iter: ExprId, body: &Block) -> Lower<()> {
@@ -42,11 +44,7 @@ impl Body<'_, '_, '_> {
                 self.each(whole, t, names, None, body, span);
             }
             TyKind::Str if names.len() <= 2 => {
-                let list = self.cx.tys.intern(TyKind::List(ty::STR));
-                let id = self.machine(list);
-                let chars = self.rt_value(magpie_types::abi::RtFn::StrChars, id, &[whole.v]);
-                let chars = Val { ty: list, v: chars, owned: false };
-                self.each(chars, ty::STR, names, None, body, span);
+                self.each_character(whole, names, body);
             }
             TyKind::Set(k) if names.len() == 1 => {
                 let keys = self.map_keys(whole, k);
@@ -178,6 +176,44 @@ impl Body<'_, '_, '_> {
             }
             body.block(block);
         });
+    }
+
+    /// Goes through the characters of a text, byte by byte; the second name is the index.
+    fn each_character(&mut self, text: Val, names: &[Ident], block: &Block) {
+        let len = self.rt_value(RtFn::StrLen, fixed::I64, &[text.v]);
+        let (at, count) = (self.b.declare(fixed::I64), self.b.declare(fixed::I64));
+        let (zero, one) = (self.i64(0), self.i64(1));
+        self.b.write(at, zero);
+        self.b.write(count, zero);
+        let (head, within) = (self.new_block(), self.new_block());
+        let (next, exit) = (self.new_block(), self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        let (byte, index) = (self.b.read(at), self.b.read(count));
+        let more = self.b.compare(Op::IcmpSlt, byte, len);
+        self.b.cbr(more, within, exit);
+        self.enter(within);
+        self.push_scope();
+        self.begin_loop(exit, next, false);
+        let character = self.rt_value(RtFn::StrCharFrom, fixed::STR, &[text.v, byte]);
+        let bytes = self.rt_value(RtFn::StrLen, fixed::I64, &[character]);
+        let item = Val { ty: ty::STR, v: character, owned: false };
+        self.bind_item(names[0], item);
+        if let Some(&second) = names.get(1) {
+            self.declare_value(second.sym, second.span, ty::INT, index);
+        }
+        self.block(block);
+        self.end_loop();
+        self.pop_scope();
+        self.go_to(next);
+        self.enter(next);
+        let behind = self.b.same(Op::IAdd, &[byte, bytes]);
+        self.b.write(at, behind);
+        let following = self.b.same(Op::IAdd, &[index, one]);
+        self.b.write(count, following);
+        self.b.br(head);
+        self.b.seal(head);
+        self.enter(exit);
     }
 
     pub(super) fn bind_item(&mut self, name: Ident, item: Val) {

@@ -9,10 +9,12 @@
 //! a variable owns a handle of its own, and a change first makes the handle the only one.
 
 mod accelerable;
+mod assign;
 mod binary;
 mod body;
 mod call;
 mod call_fn;
+mod change;
 mod check_structs;
 mod clone;
 mod collection_changes;

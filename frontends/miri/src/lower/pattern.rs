@@ -1,6 +1,7 @@
 //! Patterns and `match`.
 
 use super::body::{Body, Val};
+use super::locals::LocalKind;
 use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::program::{Item, Module};
@@ -12,6 +13,25 @@ use magpie_types::fixed;
 impl Body<'_, '_, '_> {
     /// `match`: a value when the context wants one, or when the arms give some. `None`: no arm
     /// reaches its end.
+    /// Whether an expression names something that stays what it is: a local that is no `var`, or a
+    /// part of one.
+    fn is_fixed(&self, mut e: ExprId) -> bool {
+        loop {
+            match self.cx.program.ast[e].kind {
+                ExprKind::Member(base, _) | ExprKind::Field(base, _) | ExprKind::Index(base, _) => {
+                    e = base;
+                }
+                ExprKind::Name(name) => {
+                    let local = self.lookup(name).map(|id| &self.locals[id as usize]);
+                    return local.is_some_and(|l| {
+                        !l.mutable && matches!(l.kind, LocalKind::Var(_) | LocalKind::Value(_))
+                    });
+                }
+                _ => return false,
+            }
+        }
+    }
+
     pub(super) fn match_expr(
         &mut self,
         scrutinee: ExprId,
@@ -21,7 +41,7 @@ impl Body<'_, '_, '_> {
     ) -> Lower<Option<Val>> {
         let val = self.expr(scrutinee, None)?;
         // The names that arms bind show parts of the value as it is now.
-        let v = self.own(val);
+        let v = if self.is_fixed(scrutinee) { val.v } else { self.own(val) };
         let val = Val { v, owned: false, ..val };
         let mut missing = self.missing_start(val.ty);
         let join = self.new_block();

@@ -1,9 +1,6 @@
-//! Parts of variables: reading them, and changing them in place.
+//! Parts of variables: finding and reading them.
 //!
-//! A path is a variable and steps into it. To change a part, the variable's value is taken apart
-//! down to the part, which is changed, and put together again; counted objects on the way are made
-//! unique first, and a counted part is taken out of its place while it is changed, so that it is
-//! not shared just because it has a place.
+//! A path is a variable and steps into it.
 
 use super::body::{Body, Val};
 use super::locals::LocalKind;
@@ -12,8 +9,7 @@ use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value, Variable};
-use magpie_types::abi::RtFn;
-use magpie_types::{PrimType, TypeKind, fixed};
+use magpie_types::{PrimType, fixed};
 
 /// A step from a value to a part of it.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +23,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    fn ty(self) -> Ty {
+    pub(super) fn ty(self) -> Ty {
         match self {
             Step::Element { ty, .. } | Step::Key { ty, .. } | Step::Field { ty, .. } => ty,
         }
@@ -335,125 +331,6 @@ impl Body<'_, '_, '_> {
             }
             _ => val.v,
         }
-    }
-
-    // ----- changing -----
-
-    /// Assigns a part of a variable; `value` is owned and of the part's type.
-    pub(super) fn write_path(&mut self, path: &Path, value: Value) {
-        let Some((&last, before)) = path.steps.split_last() else {
-            self.b.write(path.root, value);
-            return;
-        };
-        let root = self.b.read(path.root);
-        let mut put = |body: &mut Self, container: Value| Ok(body.put(container, last, value));
-        let new = self.change(root, path.root_ty, before, &mut put);
-        if let Ok(new) = new {
-            self.b.write(path.root, new);
-        }
-    }
-
-    /// Changes a part of a variable: `edit` gets the owned part and gives back what takes its place.
-    pub(super) fn edit_path(
-        &mut self,
-        path: &Path,
-        edit: &mut dyn FnMut(&mut Self, Value) -> Lower<Value>,
-    ) -> Lower<()> {
-        let root = self.b.read(path.root);
-        let new = self.change(root, path.root_ty, &path.steps, edit)?;
-        self.b.write(path.root, new);
-        Ok(())
-    }
-
-    /// The value `whole`, which is owned, with the part at `steps` replaced by what `edit` makes of it.
-    fn change(
-        &mut self,
-        whole: Value,
-        whole_ty: Ty,
-        steps: &[Step],
-        edit: &mut dyn FnMut(&mut Self, Value) -> Lower<Value>,
-    ) -> Lower<Value> {
-        let Some((&step, rest)) = steps.split_first() else { return edit(self, whole) };
-        let t = step.ty();
-        if self.is_copy(t) {
-            let val = Val { ty: whole_ty, v: whole, owned: false };
-            let old = self.read_step(val, step);
-            let new = self.change(old.v, t, rest, edit)?;
-            return Ok(self.put(whole, step, new));
-        }
-        // Taken out: a null stands in its place meanwhile.
-        let whole = self.unique(whole);
-        let val = Val { ty: whole_ty, v: whole, owned: false };
-        let old = self.read_step(val, step);
-        let old = self.own(old);
-        let id = self.machine(t);
-        let null = self.b.func().zero(id);
-        let whole = self.put_into(whole, step, null);
-        let new = self.change(old, t, rest, edit)?;
-        Ok(self.put_into(whole, step, new))
-    }
-
-    /// A handle that nobody else has; other values as they are.
-    pub(super) fn unique(&mut self, v: Value) -> Value {
-        let id = self.b.ty(v);
-        match self.cx.module.types.kind(id) {
-            TypeKind::Array(_) | TypeKind::Map(..) => self.rt_value(RtFn::HandleUnique, id, &[v]),
-            TypeKind::Struct(_) if self.cx.module.types.is_heap(id) => {
-                self.rt_value(RtFn::HandleUnique, id, &[v])
-            }
-            _ => v,
-        }
-    }
-
-    /// `container`, which is owned, with one part replaced by an owned value.
-    fn put(&mut self, container: Value, step: Step, value: Value) -> Value {
-        let container = self.unique(container);
-        self.put_into(container, step, value)
-    }
-
-    /// As [`Body::put`], for a container that is the only handle.
-    fn put_into(&mut self, container: Value, step: Step, value: Value) -> Value {
-        match step {
-            Step::Element { index, ty, span } => {
-                self.at(span);
-                if self.device {
-                    let new = self.val(ty, value);
-                    return self.with_inline_element(container, index, new);
-                }
-                self.b.effect(Op::ArrSet, &[container, index, value], 0);
-                container
-            }
-            Step::Key { key, span, .. } => {
-                self.at(span);
-                let key = self.own(Val { owned: false, ..key });
-                self.b.effect(Op::MapSet, &[container, key, value], 0);
-                container
-            }
-            Step::Field { n, ty } => self.put_field(container, n, ty, value),
-        }
-    }
-
-    fn put_field(&mut self, container: Value, n: u32, t: Ty, value: Value) -> Value {
-        let id = self.b.ty(container);
-        if let TypeKind::Vec(..) = self.cx.module.types.kind(id) {
-            return self.b.value(Op::VecInsert, id, &[container, value], n.into());
-        }
-        if !self.cx.module.types.is_aggregate(id) {
-            self.b.effect(Op::SetField, &[container, value], n.into());
-            return container;
-        }
-        let members = self.cx.module.types.members(id).unwrap_or_default();
-        let value = match self.device {
-            true => self.as_member(Val { ty: t, v: value, owned: true }),
-            false => value,
-        };
-        let parts: Vec<Value> = (0..members.len())
-            .map(|i| match i as u32 == n {
-                true => value,
-                false => self.b.value(Op::StructGet, members[i], &[container], i as u64),
-            })
-            .collect();
-        self.b.value(Op::StructNew, id, &parts, 0)
     }
 
     /// The scalar type of a value of the program.

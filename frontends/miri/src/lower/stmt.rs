@@ -1,10 +1,9 @@
 //! Statements and blocks.
 
 use super::body::{Body, Val};
-use super::locals::LocalKind;
 use super::{Lower, Poisoned};
 use crate::ast::*;
-use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::ty::{Ty, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::fixed;
@@ -337,105 +336,6 @@ impl Body<'_, '_, '_> {
         let v = self.own(val);
         self.declare(binder.name, val.ty, mutable, v);
         Ok(())
-    }
-
-    // ----- assignments -----
-
-    fn assign(
-        &mut self,
-        target: ExprId,
-        op: Option<BinaryOp>,
-        value: ExprId,
-        span: Span,
-    ) -> Lower<()> {
-        let program = self.cx.program;
-        if let ExprKind::Name(name) = program.ast[target].kind {
-            if program.name(name) == "_" && op.is_none() {
-                return self.expr_or_nothing(value, None).map(drop);
-            }
-            if let Some(id) = self.lookup(name)
-                && let LocalKind::Resident(_) = self.locals[id as usize].kind
-            {
-                return self.assign_resident(id, op, value, span);
-            }
-        }
-        if let Some((_, id)) = self.assigned_whole(target) {
-            self.check_accumulator(id, span)?;
-        }
-        if self.device
-            && let Some(done) = self.device_assign(target, op, value, span)?
-        {
-            return Ok(done);
-        }
-        if let Some(id) = self.resident_root(target) {
-            return Err(self.cross_read(self.locals[id as usize].name, span));
-        }
-        let path = self.path(target)?;
-        let new = match op {
-            None => {
-                if let Some(id) = self.resident_of(value) {
-                    let val = self.read_back(id, span)?;
-                    self.coerce(val, path.ty, span)?
-                } else if let Some(val) = self.reduce_on_device(value)? {
-                    self.coerce(val, path.ty, span)?
-                } else {
-                    self.expr_as(value, path.ty)?
-                }
-            }
-            Some(op) => {
-                let old = self.read_path(&path);
-                let old = self.keep(old, &[value]);
-                let wanted = match self.cx.tys.kind(old.ty) {
-                    TyKind::Vector(..) => None,
-                    _ => Some(old.ty),
-                };
-                let was = self.in_division;
-                self.in_division = self.device && matches!(op, BinaryOp::Div | BinaryOp::Rem);
-                let rhs = self.expr(value, wanted);
-                self.in_division = was;
-                let rhs = rhs?;
-                let is_vector = wanted.is_none();
-                let rhs = if is_vector { rhs } else { self.coerce(rhs, old.ty, span)? };
-                self.at(span);
-                let new = self.apply(op, old, rhs, span)?;
-                self.coerce(new, path.ty, span)?
-            }
-        };
-        let v = self.own(new);
-        self.at(span);
-        self.write_path(&path, v);
-        Ok(())
-    }
-
-    /// The local name that an assignment changes as a whole or in a field: `k` of `k` and `k.x`.
-    pub(super) fn assigned_whole(&self, mut target: ExprId) -> Option<(Sym, u32)> {
-        let is_field = matches!(self.cx.program.ast[target].kind, ExprKind::Member(..));
-        while let ExprKind::Member(base, _) = self.cx.program.ast[target].kind {
-            target = base;
-        }
-        let ExprKind::Name(name) = self.cx.program.ast[target].kind else { return None };
-        let id = self.lookup(name)?;
-        let is_value =
-            matches!(self.locals[id as usize].kind, LocalKind::Var(_) | LocalKind::Value(_));
-        (is_value || !is_field).then_some((name, id))
-    }
-
-    /// A scalar from outside of a `forall` is not assigned in it.
-    pub(super) fn check_accumulator(&mut self, id: u32, span: Span) -> Lower<()> {
-        let Some((base, head)) = self.forall_base else { return Ok(()) };
-        if id >= base {
-            return Ok(());
-        }
-        let text = self.cx.program.name(self.locals[id as usize].name).to_string();
-        let message = format!(
-            "the body of this `forall` assigns to `{text}`, which is declared outside of it"
-        );
-        self.cx.report(
-            magpie_diag::Diagnostic::new(Code::MIR1703, head, message)
-                .with_secondary(span, "assigned here")
-                .with_help("use `reduce`, write to an element of an array, or use a `for` loop"),
-        );
-        Err(Poisoned)
     }
 
     // ----- return -----

@@ -22,6 +22,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("fold", Pass::OfFn(fold)),
     ("gvn", Pass::OfFn(gvn)),
     ("hoist_uniqueness", Pass::OfFn(hoist_uniqueness)),
+    ("hoist_views", Pass::OfFn(hoist_views)),
     ("if_convert", Pass::OfFn(|f, _, ctx| if_convert(f, ctx))),
     ("inline_calls", Pass::OfModule(inline)),
     ("insert_preheaders", Pass::OfFn(|f, _, ctx| insert_preheaders(f, ctx))),

@@ -139,10 +139,22 @@ fn uses_in_place(op: Op, n: u32) -> bool {
         Op::ArrLen
             | Op::ArrGet
             | Op::ArrSet
+            | Op::ArrPlace
             | Op::ArrPush
             | Op::ArrPop
             | Op::GetField
             | Op::SetField
+            | Op::FieldPlace
+            | Op::MapGet
+            | Op::MapGetRef
+            | Op::MapSet
+            | Op::MapPlace
+            | Op::MapLen
+            | Op::MapContainsKey
+            | Op::MapDelete
+            | Op::MapDeleteVoid
+            | Op::MapKeys
+            | Op::MapValues
     );
     takes_it_first && n == 0
 }

@@ -3,7 +3,7 @@
 //!
 //! The optimisation passes work on device functions and on lowered host functions; they leave
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership. Only
-//! [`hoist_uniqueness`] is about these.
+//! [`hoist_uniqueness`] and [`hoist_views`] are about these.
 
 mod bounds;
 mod by_name;
@@ -15,6 +15,7 @@ mod elide_index_checks;
 mod fold;
 mod gvn;
 mod hoist_uniqueness;
+mod hoist_views;
 mod if_convert;
 mod inline_calls;
 mod insert_preheaders;
@@ -42,6 +43,7 @@ pub use elide_index_checks::elide_index_checks;
 pub use fold::fold;
 pub use gvn::gvn;
 pub use hoist_uniqueness::hoist_uniqueness;
+pub use hoist_views::hoist_views;
 pub use if_convert::if_convert;
 pub use inline_calls::{MAX_KERNEL_SIZE, inline_calls};
 pub use insert_preheaders::insert_preheaders;

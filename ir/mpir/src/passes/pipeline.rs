@@ -24,7 +24,7 @@ macro_rules! steps {
 }
 
 /// Host functions that are not lowered.
-const OWNERSHIP: &[Step] = steps![hoist_uniqueness(types)];
+const OWNERSHIP: &[Step] = steps![hoist_uniqueness(types), hoist_views(types)];
 
 /// Lowered host functions.
 const HOST: &[Step] = steps![

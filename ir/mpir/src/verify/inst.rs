@@ -6,7 +6,7 @@ use crate::{
 };
 use magpie_diag::Code;
 use magpie_types::abi::RtFn;
-use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind, fixed};
+use magpie_types::{PrimType, RefMode, TypeCtx, TypeId, TypeKind, fixed};
 
 impl Verifier<'_> {
     pub(super) fn check_insts(&mut self) {
@@ -78,10 +78,7 @@ impl InstCheck<'_, '_> {
     }
 
     fn check_flags(&self) -> Check {
-        let known = (1u8 << Flags::NAMES.len()) - 1;
-        if self.data.flags.0 & !known != 0 {
-            return Err(Fault::structure("it has an unknown flag"));
-        }
+        const { assert!(Flags::NAMES.len() == 8, "every bit has a name") };
         let info = self.data.op.info();
         let accesses = info.place == Place::Device
             && matches!(info.memory, Memory::Read | Memory::Write | Memory::Atomic);
@@ -92,7 +89,24 @@ impl InstCheck<'_, '_> {
         if self.data.flags.contains(Flags::HEADER) && !of_host {
             return Err(Fault::structure("`header` belongs to loads and stores of host memory"));
         }
+        if self.data.flags.contains(Flags::SPECULATIVE) && !self.shows_object() {
+            return Err(Fault::structure("`speculative` belongs to views of objects in objects"));
+        }
         Ok(())
+    }
+
+    /// Whether the result is a view of an array or a heap struct that is an element or a field.
+    fn shows_object(&self) -> bool {
+        let shows =
+            matches!(self.data.op, Op::ArrGet | Op::GetField | Op::ArrPlace | Op::FieldPlace);
+        match self.types().kind(self.data.ty) {
+            TypeKind::Ref(RefMode::Borrow | RefMode::MutBorrow, part) => {
+                let kind = self.types().kind(part);
+                let has_parts = matches!(kind, TypeKind::Array(_) | TypeKind::Struct(_));
+                shows && has_parts && self.types().is_heap(part)
+            }
+            _ => false,
+        }
     }
 
     fn check_immediate(&self) -> Check {
@@ -208,6 +222,7 @@ impl InstCheck<'_, '_> {
             Op::New => self.new_object(),
             Op::GetField => self.get_field(),
             Op::SetField => self.set_field(),
+            Op::FieldPlace => self.field_place(),
             Op::EnumNew => self.enum_new(),
             Op::EnumTag => self.enum_tag(),
             Op::EnumIs => self.enum_is(),
@@ -216,6 +231,7 @@ impl InstCheck<'_, '_> {
             Op::ArrFrom => self.arr_from(),
             Op::ArrLen => self.arr_len(),
             Op::ArrGet => self.arr_get(),
+            Op::ArrPlace => self.arr_place(),
             Op::ArrSet => self.arr_set(),
             Op::ArrPush => self.arr_push(),
             Op::ArrPop => self.arr_pop(),
@@ -230,6 +246,7 @@ impl InstCheck<'_, '_> {
             Op::MapSet => self.map_set(),
             Op::MapGet | Op::MapDelete => self.map_get(),
             Op::MapGetRef => self.map_get_ref(),
+            Op::MapPlace => self.map_place(),
             Op::MapLen => self.map_len(),
             Op::MapContainsKey => self.map_contains_key(),
             Op::MapDeleteVoid => self.map_delete_void(),

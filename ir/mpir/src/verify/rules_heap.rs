@@ -184,25 +184,50 @@ impl InstCheck<'_, '_> {
 
     pub(super) fn get_field(&self) -> Check {
         let [object] = self.operands()?;
-        let seen = self.seen_through(object);
-        // A value struct behind a view is memory too; one at hand is taken apart by `struct.get`.
-        let fields = match self.types().kind(seen) {
-            TypeKind::Struct(_) if seen != object => self.types().members(seen),
-            _ => None,
-        };
-        let Some(fields) = fields.or_else(|| self.heap_struct(seen)) else {
+        let Some(fields) = self.fields_in_memory(object, self.seen_through(object)) else {
             return Err(self.wrong_operand(0, object, "a heap struct, or a view of a struct"));
         };
         self.result_shows(fields[self.below("field", fields.len())?])
     }
 
+    /// The fields of the struct `seen` that an operand of type `object` is or shows. A value struct
+    /// behind a view is memory too; one at hand is taken apart by `struct.get`.
+    fn fields_in_memory(&self, object: TypeId, seen: TypeId) -> Option<Vec<TypeId>> {
+        let of_value = match self.types().kind(seen) {
+            TypeKind::Struct(_) if seen != object => self.types().members(seen),
+            _ => None,
+        };
+        of_value.or_else(|| self.heap_struct(seen))
+    }
+
+    fn changed_field(&self, object: TypeId) -> Check<TypeId> {
+        let Some(fields) = self.fields_in_memory(object, self.changed(object)) else {
+            return Err(self.wrong_operand(0, object, "a struct in memory that may be changed"));
+        };
+        Ok(fields[self.below("field", fields.len())?])
+    }
+
     pub(super) fn set_field(&self) -> Check {
         let [object, value] = self.operands()?;
-        let Some(fields) = self.heap_struct(self.changed(object)) else {
-            return Err(self.wrong_operand(0, object, "a heap struct that may be changed"));
-        };
-        self.same(1, value, fields[self.below("field", fields.len())?])?;
+        let field = self.changed_field(object)?;
+        self.same(1, value, field)?;
         self.no_result()
+    }
+
+    pub(super) fn field_place(&self) -> Check {
+        let [object] = self.operands()?;
+        self.result_is_place(self.changed_field(object)?)
+    }
+
+    /// The result is an exclusive view of a part that has parts itself.
+    fn result_is_place(&self, part: TypeId) -> Check {
+        let wanted = format!("an exclusive view of `{}`", self.name(part));
+        match self.types().kind(part) {
+            TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Struct(_) => {
+                self.result_kind(TypeKind::Ref(RefMode::MutBorrow, part), &wanted)
+            }
+            _ => Err(Fault::ill_typed(format!("a `{}` has no parts", self.name(part)))),
+        }
     }
 
     // ----- enums -----
@@ -296,6 +321,13 @@ impl InstCheck<'_, '_> {
         let element = self.read_array(array)?;
         self.is_int(1, index)?;
         self.result_shows(element)
+    }
+
+    pub(super) fn arr_place(&self) -> Check {
+        let [array, index] = self.operands()?;
+        let element = self.changed_array(array)?;
+        self.is_int(1, index)?;
+        self.result_is_place(element)
     }
 
     pub(super) fn arr_set(&self) -> Check {
@@ -454,6 +486,13 @@ impl InstCheck<'_, '_> {
         let (k, v) = self.read_map(map)?;
         self.looks_at(1, key, k)?;
         self.result_shows(v)
+    }
+
+    pub(super) fn map_place(&self) -> Check {
+        let [map, key] = self.operands()?;
+        let (k, v) = self.changed_map(map)?;
+        self.looks_at(1, key, k)?;
+        self.result_is_place(v)
     }
 
     pub(super) fn map_len(&self) -> Check {

@@ -4,7 +4,7 @@ use super::FnLowering;
 use crate::{Flags, Inst, Op, Value};
 use magpie_types::abi::object_layout::{ARR_CAP, ARR_DATA, ARR_LEN};
 use magpie_types::abi::{PanicKind, RtFn};
-use magpie_types::{TypeId, TypeKind, fixed};
+use magpie_types::{Layout, TypeId, TypeKind, fixed};
 
 /// A handle in lowered code.
 #[derive(Clone, Copy)]
@@ -139,8 +139,61 @@ impl FnLowering<'_, '_, '_> {
     pub(super) fn arr_get(&mut self, i: Inst) -> Vec<Value> {
         let (v, index) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let element = self.element_type(v);
+        if self.old.inst(i).flags.contains(Flags::SPECULATIVE) {
+            let find = |f: &mut Self, address| f.load_low(f.l.address, address, 0);
+            return vec![self.element_if_there(v, element, index, find)];
+        }
         let address = self.checked_element(v, element, index);
         self.show(element, self.old.inst(i).ty, address, 0)
+    }
+
+    pub(super) fn arr_place(&mut self, i: Inst) -> Vec<Value> {
+        let (v, index) = (self.old.arg(i, 0), self.old.arg(i, 1));
+        let element = self.element_type(v);
+        if self.old.inst(i).flags.contains(Flags::SPECULATIVE) {
+            let find = |f: &mut Self, address| f.place(element, address, 0);
+            return vec![self.element_if_there(v, element, index, find)];
+        }
+        let address = self.checked_element(v, element, index);
+        vec![self.place(element, address, 0)]
+    }
+
+    /// What is found at the address of an element, if the index is inside.
+    fn element_if_there(
+        &mut self,
+        array: Value,
+        element: TypeId,
+        index: Value,
+        find: impl FnOnce(&mut Self, Value) -> Value,
+    ) -> Value {
+        let array = self.handle(array);
+        let index = self.index_operand(index);
+        let len = self.load_header(fixed::I64, array, ARR_LEN);
+        let outside = self.b.compare(Op::IcmpUge, index, len);
+        self.unless(outside, element, |f| {
+            let data = f.load_header(f.l.address, array, ARR_DATA);
+            let address = f.address_in(data, element, index);
+            find(f, address)
+        })
+    }
+
+    /// An array without elements that is never counted: what a view shows where nothing is.
+    pub(super) fn empty_array(&mut self) -> Value {
+        if let Some(array) = self.empty_array {
+            return array;
+        }
+        let layout = Layout { size: ARR_DATA + 8, align: 8 };
+        let array = self.slots.make_initialised(&mut self.b, self.l.address, layout, |b, array| {
+            let zero = b.const_bits(fixed::I64, 0);
+            let address = b.ty(array);
+            let null = b.func().zero(address);
+            b.set_flags(Flags::HEADER);
+            b.effect(Op::MemStore, &[array, zero], ARR_LEN.into());
+            b.effect(Op::MemStore, &[array, null], ARR_DATA.into());
+            b.set_flags(Flags::NONE);
+        });
+        self.empty_array = Some(array);
+        array
     }
 
     pub(super) fn arr_set(&mut self, i: Inst) -> Vec<Value> {

@@ -80,13 +80,25 @@ impl FnLowering<'_, '_, '_> {
         result.into_iter().map(|var| self.b.read(var)).collect()
     }
 
-    pub(super) fn map_get_ref(&mut self, i: Inst) -> Vec<Value> {
-        let (_, ty) = self.entry_types(self.old.arg(i, 0));
+    /// The address of the value of a key; panics without one.
+    fn value_address(&mut self, i: Inst) -> Value {
         let (found, missing) = self.lookup(i);
         let yes = self.b.func().const_bool(true);
         let there = self.b.same(Op::IXor, &[missing, yes]);
         self.require(there, PanicKind::MissingKey, None);
+        found
+    }
+
+    pub(super) fn map_get_ref(&mut self, i: Inst) -> Vec<Value> {
+        let (_, ty) = self.entry_types(self.old.arg(i, 0));
+        let found = self.value_address(i);
         self.show(ty, self.old.inst(i).ty, found, 0)
+    }
+
+    pub(super) fn map_place(&mut self, i: Inst) -> Vec<Value> {
+        let (_, ty) = self.entry_types(self.old.arg(i, 0));
+        let found = self.value_address(i);
+        vec![self.place(ty, found, 0)]
     }
 
     pub(super) fn map_len(&mut self, i: Inst) -> Vec<Value> {

@@ -36,6 +36,22 @@ impl Slots {
         (inst, v)
     }
 
+    /// A slot of its own that is written to at the beginning of the function.
+    pub(super) fn make_initialised(
+        &self,
+        b: &mut Builder<'_>,
+        address: TypeId,
+        layout: Layout,
+        write: impl FnOnce(&mut Builder<'_>, Value),
+    ) -> Value {
+        let (_, v) = self.make(b, address, layout);
+        let current = b.current();
+        b.switch_to(self.entry);
+        write(b, v);
+        b.switch_to(current);
+        v
+    }
+
     /// A slot of its own.
     fn own(&self, b: &mut Builder<'_>, address: TypeId, layout: Layout) -> Value {
         self.make(b, address, layout).1

@@ -178,6 +178,8 @@ struct FnLowering<'f, 'l, 'a> {
     /// The leaves of each value of the old function, by its id.
     values: Vec<Option<Rc<[Value]>>>,
     slots: Slots,
+    /// See [`FnLowering::empty_array`].
+    empty_array: Option<Value>,
     /// The two halves of moves: an `mp_rt_handle_clone` that gives the handle itself, and the
     /// release of the other handle that is none.
     moves: FxHashSet<Inst>,
@@ -205,6 +207,7 @@ fn lower_fn(l: &mut Lowering<'_>, old: &MpirFn) -> MpirFn {
         l,
         old,
         slots,
+        empty_array: None,
         moves: moves(old),
         result_address,
         b,

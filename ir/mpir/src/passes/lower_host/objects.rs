@@ -1,7 +1,7 @@
 //! Views, shared and weak handles, heap structs.
 
 use super::FnLowering;
-use crate::{Inst, Op, Value, ValueDef};
+use crate::{Flags, Inst, Op, Value, ValueDef};
 use magpie_types::abi::RtFn;
 use magpie_types::abi::object_layout::{FLAGS, STRONG};
 use magpie_types::{Category, TypeId, TypeKind, fixed};
@@ -83,7 +83,17 @@ impl FnLowering<'_, '_, '_> {
                 op => {
                     return matches!(
                         op,
-                        Op::RtCall | Op::Call | Op::ArrNew | Op::ArrFrom | Op::New
+                        Op::RtCall
+                            | Op::Call
+                            | Op::ArrNew
+                            | Op::ArrFrom
+                            | Op::New
+                            | Op::ArrGet
+                            | Op::GetField
+                            | Op::MapGetRef
+                            | Op::ArrPlace
+                            | Op::FieldPlace
+                            | Op::MapPlace
                     );
                 }
             }
@@ -95,8 +105,29 @@ impl FnLowering<'_, '_, '_> {
         self.l.types().is_heap(ty) && self.l.low(ty) == self.l.address
     }
 
+    /// An exclusive view of a part of type `part` at `address + offset`: of an object, its only
+    /// handle, which then lies there; of anything else its address.
+    pub(super) fn place(&mut self, part: TypeId, address: Value, offset: u32) -> Value {
+        if !self.l.types().is_heap(part) {
+            return self.offset(address, offset);
+        }
+        let handle = self.load_low(self.l.address, address, offset);
+        self.unique_with(handle, true, |f, copied| {
+            f.b.effect(Op::MemStore, &[address, copied], offset.into());
+        })
+    }
+
     /// A handle that nobody else has: this one, if it is the only one, else that of a copy.
     pub(super) fn unique(&mut self, handle: Value, is_object: bool) -> Value {
+        self.unique_with(handle, is_object, |_, _| {})
+    }
+
+    fn unique_with(
+        &mut self,
+        handle: Value,
+        is_object: bool,
+        keep: impl FnOnce(&mut Self, Value),
+    ) -> Value {
         let result = self.b.declare(self.b.ty(handle));
         self.b.write(result, handle);
         let (copy, done) = (self.b.create_block(), self.b.create_block());
@@ -119,6 +150,7 @@ impl FnLowering<'_, '_, '_> {
         self.b.seal(copy);
         self.b.switch_to(copy);
         let copied = self.rt_value(RtFn::HandleUnique, self.b.ty(handle), &[handle]);
+        keep(self, copied);
         self.b.write(result, copied);
         self.b.br(done);
         self.b.seal(done);
@@ -167,6 +199,10 @@ impl FnLowering<'_, '_, '_> {
         let data = self.old.inst(i);
         let (ty, offset) = self.field(self.ty(v), data.imm_lo() as usize);
         let object = self.one(v);
+        if self.may_be_missing(v) && self.l.types().is_heap(ty) {
+            let missing = self.is_null(object);
+            return vec![self.unless(missing, ty, |f| f.load_low(f.l.address, object, offset))];
+        }
         self.show(ty, data.ty, object, offset)
     }
 
@@ -176,6 +212,48 @@ impl FnLowering<'_, '_, '_> {
         let object = self.one(v);
         self.replace(i, ty, object, offset, value);
         Vec::new()
+    }
+
+    pub(super) fn field_place(&mut self, i: Inst) -> Vec<Value> {
+        let v = self.old.arg(i, 0);
+        let (ty, offset) = self.field(self.ty(v), self.old.inst(i).imm_lo() as usize);
+        let object = self.one(v);
+        if self.may_be_missing(v) {
+            let missing = self.is_null(object);
+            return vec![self.unless(missing, ty, |f| f.place(ty, object, offset))];
+        }
+        vec![self.place(ty, object, offset)]
+    }
+
+    /// Whether a view may be null because nobody knew whether there is something to see.
+    fn may_be_missing(&self, v: Value) -> bool {
+        let i = self.old.def_inst(v);
+        i.is_some_and(|i| self.old.inst(i).flags.contains(Flags::SPECULATIVE))
+    }
+
+    /// A view of an object of a type, unless it is missing: then null, or an array without elements.
+    pub(super) fn unless(
+        &mut self,
+        missing: Value,
+        ty: TypeId,
+        find: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let nothing = match self.l.types().kind(ty) {
+            TypeKind::Array(_) => self.empty_array(),
+            _ => self.b.func().zero(self.l.address),
+        };
+        let result = self.b.declare(self.l.address);
+        self.b.write(result, nothing);
+        let (there, done) = (self.b.create_block(), self.b.create_block());
+        self.b.cbr(missing, done, there);
+        self.b.seal(there);
+        self.b.switch_to(there);
+        let found = find(self);
+        self.b.write(result, found);
+        self.b.br(done);
+        self.b.seal(done);
+        self.b.switch_to(done);
+        self.b.read(result)
     }
 
     /// Stores a value for instruction `i`; what was there is released afterwards, because that may

@@ -38,6 +38,7 @@ impl FnLowering<'_, '_, '_> {
             Op::New => self.new_object(i),
             Op::GetField => self.get_field(i),
             Op::SetField => self.set_field(i),
+            Op::FieldPlace => self.field_place(i),
 
             Op::EnumNew => self.enum_new(i),
             Op::EnumTag => self.enum_tag(i),
@@ -49,6 +50,7 @@ impl FnLowering<'_, '_, '_> {
             Op::ArrLen => self.arr_len(i),
             Op::ArrGet => self.arr_get(i),
             Op::ArrSet => self.arr_set(i),
+            Op::ArrPlace => self.arr_place(i),
             Op::ArrPush => self.arr_push(i),
             Op::ArrPop => self.arr_pop(i),
             Op::ArrSlice => self.arr_slice(i),
@@ -63,6 +65,7 @@ impl FnLowering<'_, '_, '_> {
             Op::MapSet => self.map_set(i),
             Op::MapGet => self.map_get(i),
             Op::MapGetRef => self.map_get_ref(i),
+            Op::MapPlace => self.map_place(i),
             Op::MapLen => self.map_len(i),
             Op::MapContainsKey => self.map_contains_key(i),
             Op::MapDelete => self.map_delete(i),

@@ -253,11 +253,16 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::MathF64
         | RtFn::HandleClone
         | RtFn::HandleUnique
-        | RtFn::FloatText
+        | RtFn::StrAppend
+        | RtFn::StrAppendI64
+        | RtFn::StrAppendU64
+        | RtFn::StrAppendFloat
+        | RtFn::StrAppendBool
         | RtFn::StrTransform
         | RtFn::StrFind
         | RtFn::StrCount
-        | RtFn::StrChars
+        | RtFn::StrCharAt
+        | RtFn::StrCharFrom
         | RtFn::Eprint
         | RtFn::MathF32 => return None,
     })
