@@ -4,7 +4,7 @@
 use magpie_codegen_cpu::{Runtime, compile_host};
 use magpie_diag::{FileId, Span};
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
-use magpie_mpir::{Domain, Module, Stage, parse, print_module, verify_module};
+use magpie_mpir::{Module, Stage, parse, print_module, verify_module};
 use magpie_rt::object::live_objects;
 use magpie_rt::typeinfo::TypeInfos;
 use magpie_types::abi::{RtFn, object_layout};
@@ -70,12 +70,7 @@ fn returns(expected: i64, text: &str) {
         lower_host(&mut m, &|_| None);
         verify(&m);
         if optimise {
-            let mut pipeline = Pipeline::new();
-            for id in
-                m.fn_ids().filter(|&id| m.func(id).domain == Domain::LowHost).collect::<Vec<_>>()
-            {
-                pipeline.optimize_host(&mut m, id);
-            }
+            Pipeline::new().optimize_host(&mut m);
             verify(&m);
         }
         let main = m.find_fn("@main").unwrap();

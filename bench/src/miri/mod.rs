@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use magpie_driver::{Options, Runnable, Session, prepare_run};
 use magpie_rt::gpu::{DeviceChoice, DriverKind};
+use magpie_rt::program_stack::with_program_stack;
 
 use crate::harness::{Benchmark, Contender, Work};
 
@@ -75,6 +76,76 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         tolerance: 0.0,
         contenders: |_| contenders("sort.mi", rust::sort),
     },
+    Benchmark {
+        name: "miri_host_words",
+        work: Work { amount: 20_000.0, unit: "word" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("words.mi", rust::words),
+    },
+    Benchmark {
+        name: "miri_host_counts",
+        work: Work { amount: 200_000.0, unit: "number" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("counts.mi", rust::counts),
+    },
+    Benchmark {
+        name: "miri_host_stack",
+        work: Work { amount: 600_000.0, unit: "call" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("stack.mi", rust::stack),
+    },
+    Benchmark {
+        name: "miri_host_methods",
+        work: Work { amount: 1e6, unit: "call" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("methods.mi", rust::methods),
+    },
+    Benchmark {
+        name: "miri_host_enums",
+        work: Work { amount: 200_000.0, unit: "match" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("enums.mi", rust::enums),
+    },
+    Benchmark {
+        name: "miri_host_options",
+        work: Work { amount: 1.5e6, unit: "call" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("options.mi", rust::options),
+    },
+    Benchmark {
+        name: "miri_host_parse",
+        work: Work { amount: 50_000.0, unit: "number" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("parse.mi", rust::parse),
+    },
+    Benchmark {
+        name: "miri_host_particles",
+        work: Work { amount: 100_000.0, unit: "particle" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("particles.mi", rust::particles),
+    },
+    Benchmark {
+        name: "miri_host_grid",
+        work: Work { amount: 5.0 * 298.0 * 298.0, unit: "point" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("grid.mi", rust::grid),
+    },
+    Benchmark {
+        name: "miri_host_chars",
+        work: Work { amount: 425_000.0, unit: "character" },
+        peer: PEER,
+        tolerance: 0.0,
+        contenders: |_| contenders("chars.mi", rust::chars),
+    },
 ];
 
 fn contenders(program: &str, peer: fn() -> f64) -> Vec<Box<dyn Contender>> {
@@ -94,7 +165,9 @@ impl Contender for Peer {
     }
 
     fn run(&mut self) {
-        self.result = (self.run)();
+        // A program gets a thread of its own; so does its peer.
+        let run = self.run;
+        self.result = with_program_stack(run);
     }
 
     fn checksum(&self) -> f64 {

@@ -6,7 +6,7 @@ use crate::session::{Session, Stop};
 use magpie_codegen_cpu::{HostCode, compile_host};
 use magpie_diag::{Code, Diagnostic};
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
-use magpie_mpir::{Domain, FnId};
+use magpie_mpir::FnId;
 use magpie_rt::program_stack::with_program_stack;
 use magpie_types::fixed;
 
@@ -68,12 +68,7 @@ pub(crate) fn compile(
         Pipeline::new().optimize_ownership(module);
         lower_arc(module);
         lower_host(module, &|span| session.sources.describe(span));
-        let mut pipeline = Pipeline::new();
-        for id in module.fn_ids() {
-            if module.func(id).domain == Domain::LowHost {
-                pipeline.optimize_host(module, id);
-            }
-        }
+        Pipeline::new().optimize_host(module);
     });
     let f = module.func(root);
     let result = match f.ret_ty {

@@ -5,7 +5,7 @@ use magpie_diag::{Diagnostic, FileId};
 use magpie_miri::{LIBRARY, Source, compile};
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_mpir::verify::{Stage, verify_module};
-use magpie_mpir::{Domain, Module};
+use magpie_mpir::Module;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -43,11 +43,7 @@ fn lower(mut module: Module, text: &str) {
     lower_host(&mut module, &|_| None);
     let verified = verify_module(&module, Stage::Core);
     assert!(verified.is_ok(), "{:?}\n{text}", verified.err());
-    for id in module.fn_ids() {
-        if module.func(id).domain == Domain::LowHost {
-            pipeline.optimize_host(&mut module, id);
-        }
-    }
+    pipeline.optimize_host(&mut module);
 }
 
 /// The programs of the file tests.

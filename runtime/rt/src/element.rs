@@ -150,6 +150,14 @@ impl Operation<EqFn> {
         unsafe {
             match self {
                 Operation::Function(eq) => eq(a, b),
+                // The usual keys, without the way through all classes.
+                Operation::Class(ScalarClass::I64 | ScalarClass::U64) => {
+                    a.cast::<u64>().read() == b.cast::<u64>().read()
+                }
+                Operation::Class(ScalarClass::Str) => {
+                    let text = |at: *const u8| at.cast::<*mut MpRtHeader>().read();
+                    string::mp_rt_str_eq(text(a), text(b))
+                }
                 Operation::Class(class) => order(load(class, a), load(class, b)) == Ordering::Equal,
             }
         }

@@ -110,22 +110,7 @@ impl Body<'_, '_, '_> {
                 let key = self.expr_as(key, k)?;
                 let option = self.cx.tys.intern(TyKind::Option(v));
                 let id = self.machine(option);
-                let result = self.b.declare(id);
-                let is = self.contains(val, key);
-                let (yes, no, join) = (self.new_block(), self.new_block(), self.new_block());
-                self.b.cbr(is.v, yes, no);
-                self.enter(yes);
-                let step = super::place::Step::Key { key, ty: v, span };
-                let found = self.read_step(val, step);
-                let some = self.some(found, option);
-                self.b.write(result, some.v);
-                self.b.br(join);
-                self.enter(no);
-                let none = self.none(option);
-                self.b.write(result, none.v);
-                self.b.br(join);
-                self.enter(join);
-                let v = self.b.read(result);
+                let v = self.b.value(Op::MapGet, id, &[val.v, key.v], 0);
                 self.val(option, v)
             }
             "keys" => {

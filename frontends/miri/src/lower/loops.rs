@@ -33,7 +33,7 @@ impl Body<'_, '_, '_> {
         self.no_alloc(span, "or go through a collection")?;
         let whole = self.expr(iter, None)?;
         // The loop goes through the collection as it is now.
-        let v = self.own(whole);
+        let v = if self.is_fixed(iter) { whole.v } else { self.own(whole) };
         let whole = Val { owned: false, v, ..whole };
         match self.cx.tys.kind(whole.ty) {
             TyKind::Range if names.len() == 1 => {

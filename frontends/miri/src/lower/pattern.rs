@@ -15,7 +15,7 @@ impl Body<'_, '_, '_> {
     /// reaches its end.
     /// Whether an expression names something that stays what it is: a local that is no `var`, or a
     /// part of one.
-    fn is_fixed(&self, mut e: ExprId) -> bool {
+    pub(super) fn is_fixed(&self, mut e: ExprId) -> bool {
         loop {
             match self.cx.program.ast[e].kind {
                 ExprKind::Member(base, _) | ExprKind::Field(base, _) | ExprKind::Index(base, _) => {

@@ -53,6 +53,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("lower_structs", Pass::OfFn(lower_structs)),
     ("lower_vectors", Pass::OfFn(lower_vectors)),
     ("optimize", Pass::OfModule(optimize)),
+    ("promote_slots", Pass::OfFn(|f, _, ctx| promote_slots(f, ctx))),
     ("sccp", Pass::OfFn(|f, _, ctx| sccp(f, ctx))),
     ("simplify_cfg", Pass::OfFn(|f, _, ctx| simplify_cfg(f, ctx))),
     ("unroll", Pass::OfFn(|f, _, ctx| unroll(f, ctx))),
@@ -95,11 +96,10 @@ fn inline(module: &mut Module) -> Result<(), String> {
 
 fn optimize(module: &mut Module) -> Result<(), String> {
     let mut pipeline = Pipeline::new();
+    pipeline.optimize_host(module);
     for id in module.fn_ids() {
-        match module.func(id).domain {
-            crate::Domain::Device => pipeline.optimize_device(module, id),
-            crate::Domain::LowHost => pipeline.optimize_host(module, id),
-            crate::Domain::Host => {}
+        if module.func(id).domain == crate::Domain::Device {
+            pipeline.optimize_device(module, id);
         }
     }
     Ok(())

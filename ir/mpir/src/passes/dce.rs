@@ -2,7 +2,8 @@
 
 use super::PassContext;
 use super::context::refill;
-use crate::{Domain, Inst, MpirFn, Op, Value};
+use crate::{Const, Domain, Inst, MpirFn, Op, Value};
+use magpie_types::abi::RtFn;
 
 /// Removes instructions that no effect and no branch depends on; cycles of phis too. A local array
 /// goes with its stores when nothing reads it.
@@ -68,7 +69,20 @@ fn is_root(f: &MpirFn, i: Inst, waiting: &mut WaitingStores) -> bool {
         waiting.add(array, i, f.locals.len());
         return false;
     }
-    !op.is_removable()
+    !op.is_removable() && !is_idle_release(f, i)
+}
+
+/// Whether an instruction releases what is never counted on any way: null, or a literal.
+fn is_idle_release(f: &MpirFn, i: Inst) -> bool {
+    let is_constant = |v| matches!(f.as_const(v), Some(Const::Zero | Const::Str(_)));
+    if f.inst(i).op != Op::RtRaw || f.inst(i).rt() != RtFn::Release {
+        return false;
+    }
+    let released = f.arg(i, 0);
+    is_constant(released)
+        || f.def_inst(released).is_some_and(|def| {
+            f.inst(def).op == Op::Phi && f.phi_arms(def).all(|(_, arm)| is_constant(arm))
+        })
 }
 
 /// Stores to local arrays, which are needed when the array is read. Lists by array, linked.

@@ -1,4 +1,4 @@
-//! Inlining of device functions: kernels are closed before they go to a back end.
+//! Inlining of functions: kernels are closed before they go to a back end.
 //!
 //! Device functions stay as they are; their bodies are copied into the kernels, calls inside them
 //! included. Calls of recursive functions remain. Instructions keep their place in the source of
@@ -30,14 +30,33 @@ pub fn inline_calls(module: &mut Module, errors: &mut Vec<Diagnostic>) -> bool {
             errors.push(too_large(module, id, &sizes));
             continue;
         }
-        let empty = MpirFn::new(f.sid.clone(), "", f.ret_ty, f.domain);
-        let mut f = std::mem::replace(&mut module.fns[id.index()], empty);
-        scratch.replacements.start(&f);
-        let mut inliner = Inliner { module, graph: &graph, f: &mut f, s: &mut scratch };
-        changed |= inliner.run();
-        module.fns[id.index()] = f;
+        let may = |id: FnId| may_be_copied(module, &graph, id);
+        let expandable: Vec<bool> = module.fn_ids().map(may).collect();
+        changed |= inline_into(module, id, &|id| expandable[id.index()], &mut scratch);
     }
     changed
+}
+
+/// Replaces the calls in a function of those functions for which `may` holds by their bodies. They
+/// do not call the function.
+pub(super) fn inline_into(
+    module: &mut Module,
+    id: FnId,
+    may: &dyn Fn(FnId) -> bool,
+    scratch: &mut Scratch,
+) -> bool {
+    let f = module.func(id);
+    let empty = MpirFn::new(f.sid.clone(), "", f.ret_ty, f.domain);
+    let mut f = std::mem::replace(&mut module.fns[id.index()], empty);
+    scratch.replacements.start(&f);
+    let changed = Inliner { module, may, f: &mut f, s: scratch }.run();
+    module.fns[id.index()] = f;
+    changed
+}
+
+/// Whether the body of a function can be copied.
+fn may_be_copied(module: &Module, graph: &CallGraph, id: FnId) -> bool {
+    !graph.is_recursive(id) && !module.func(id).blocks.is_empty()
 }
 
 /// Number of instructions of each function with those of its callees.
@@ -47,19 +66,18 @@ fn closed_sizes(module: &Module, graph: &CallGraph) -> Vec<u64> {
         let f = module.func(id);
         let insts = f.blocks.iter().flat_map(|b| &b.insts);
         sizes[id.index()] = insts.fold(0, |size, &i| {
-            let more = callee(module, graph, f, i).map_or(1, |c| sizes[c.index()]);
+            let called = callee(f, i).filter(|&c| may_be_copied(module, graph, c));
+            let more = called.map_or(1, |c| sizes[c.index()]);
             size.saturating_add(more)
         });
     }
     sizes
 }
 
-/// The function that a call instruction calls, when its body can be copied.
-fn callee(module: &Module, graph: &CallGraph, f: &MpirFn, i: Inst) -> Option<FnId> {
+/// The function that a call instruction calls.
+pub(super) fn callee(f: &MpirFn, i: Inst) -> Option<FnId> {
     let inst = f.inst(i);
-    let callee = (inst.op == Op::Call).then(|| inst.func())?;
-    let known = callee.index() < module.fns.len() && !graph.is_recursive(callee);
-    (known && !module.func(callee).blocks.is_empty()).then_some(callee)
+    (inst.op == Op::Call).then(|| inst.func())
 }
 
 fn too_large(module: &Module, kernel: FnId, sizes: &[u64]) -> Diagnostic {
@@ -83,8 +101,9 @@ fn too_large(module: &Module, kernel: FnId, sizes: &[u64]) -> Diagnostic {
     .with_help("call it in a loop instead of many times, or split the kernel")
 }
 
+/// Working memory.
 #[derive(Default)]
-struct Scratch {
+pub(super) struct Scratch {
     replacements: Replacements,
     /// Values and blocks of the callee in the kernel.
     values: Vec<u32>,
@@ -100,7 +119,8 @@ struct Scratch {
 
 struct Inliner<'a> {
     module: &'a Module,
-    graph: &'a CallGraph,
+    /// Whether calls of a function are expanded.
+    may: &'a dyn Fn(FnId) -> bool,
     f: &'a mut MpirFn,
     s: &'a mut Scratch,
 }
@@ -117,7 +137,7 @@ impl Inliner<'_> {
         self.s.work.extend(self.f.block_ids().rev());
         let mut changed = false;
         while let Some(b) = self.s.work.pop() {
-            let is_call = |&i: &Inst| callee(self.module, self.graph, self.f, i).is_some();
+            let is_call = |&i: &Inst| callee(self.f, i).is_some_and(self.may);
             if self.f.block(b).insts.iter().any(is_call) {
                 self.expand(b, &mut shared, &mut entry_arrays);
                 changed = true;
@@ -143,7 +163,7 @@ impl Inliner<'_> {
         pending.clear();
         pending.extend(self.f.block_mut(b).insts.drain(..).rev());
         while let Some(i) = pending.pop() {
-            let Some(id) = callee(self.module, self.graph, self.f, i) else {
+            let Some(id) = callee(self.f, i).filter(|&id| (self.may)(id)) else {
                 self.f.block_mut(current).insts.push(i);
                 continue;
             };

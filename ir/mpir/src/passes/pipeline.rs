@@ -1,8 +1,10 @@
 //! The order of the passes.
 
+use super::inline_calls::Scratch;
+use super::inline_small_calls::{inline_small_calls, size_as_callee};
 use super::preconditions::elide_or_find;
 use super::*;
-use crate::analysis::LaunchFacts;
+use crate::analysis::{CallGraph, LaunchFacts};
 use crate::verify::{Stage, verify_fn};
 use crate::{Domain, FnId, Module, MpirFn};
 use magpie_types::TypeCtx;
@@ -28,6 +30,7 @@ const OWNERSHIP: &[Step] = steps![hoist_uniqueness(types), hoist_views(types)];
 
 /// Lowered host functions.
 const HOST: &[Step] = steps![
+    promote_slots,
     simplify_cfg,
     fold(types),
     gvn(types),
@@ -107,8 +110,26 @@ impl Pipeline {
         }
     }
 
-    /// Optimises a lowered host function of a module.
-    pub fn optimize_host(&mut self, module: &mut Module, id: FnId) {
+    /// Optimises all lowered host functions of a module. Small ones become parts of their callers.
+    pub fn optimize_host(&mut self, module: &mut Module) {
+        let graph = CallGraph::new(module);
+        let mut sizes = vec![None; module.fns.len()];
+        let mut scratch = Scratch::default();
+        for &id in graph.bottom_up() {
+            if module.func(id).domain != Domain::LowHost {
+                continue;
+            }
+            let start = self.times.is_some().then(Instant::now);
+            inline_small_calls(module, id, &sizes, &mut scratch);
+            self.note("inline_small_calls", start);
+            self.optimize_host_function(module, id);
+            if !graph.is_recursive(id) {
+                sizes[id.index()] = size_as_callee(module.func(id));
+            }
+        }
+    }
+
+    fn optimize_host_function(&mut self, module: &mut Module, id: FnId) {
         self.with_fn(module, id, |pipeline, module, f| {
             pipeline.run_all(module, f, HOST);
             f.compact(|_| true);
@@ -209,8 +230,8 @@ impl Pipeline {
         changed
     }
 
-    /// Takes the time and, in debug builds, looks at what the pass left.
-    fn after(&mut self, module: &Module, f: &MpirFn, name: &'static str, start: Option<Instant>) {
+    /// Takes the time.
+    fn note(&mut self, name: &'static str, start: Option<Instant>) {
         if let (Some(times), Some(start)) = (&mut self.times, start) {
             let spent = start.elapsed();
             match times.iter_mut().find(|t| t.0 == name) {
@@ -218,6 +239,11 @@ impl Pipeline {
                 None => times.push((name, spent)),
             }
         }
+    }
+
+    /// Takes the time and, in debug builds, looks at what the pass left.
+    fn after(&mut self, module: &Module, f: &MpirFn, name: &'static str, start: Option<Instant>) {
+        self.note(name, start);
         if cfg!(debug_assertions)
             && let Err(faults) = verify_fn(module, f, Stage::Core)
         {

@@ -1,7 +1,7 @@
 //! Arrays: length, reading and writing inline, the rest by the runtime.
 
 use super::FnLowering;
-use crate::{Flags, Inst, Op, Value};
+use crate::{Flags, Inst, Op, Value, Variable};
 use magpie_types::abi::object_layout::{ARR_CAP, ARR_DATA, ARR_LEN};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{Layout, TypeId, TypeKind, fixed};
@@ -208,18 +208,17 @@ impl FnLowering<'_, '_, '_> {
         let (v, value) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let (array, leaves) = (self.one(v), self.get(value));
         let element = self.element_type(v);
-        match *leaves {
-            // Without padding, which the runtime makes zero.
-            [leaf] if self.l.types().layout(element).size == self.l.types().stride(element) => {
-                self.push_leaf(array, element, leaf);
-            }
-            _ => self.push(array, element, &leaves),
+        // Without padding, which the runtime makes zero.
+        let sizes = leaves.iter().map(|&leaf| self.l.types().layout(self.b.ty(leaf)).size);
+        match sizes.sum::<u32>() == self.l.types().stride(element) {
+            true => self.push_in_place(array, element, &leaves),
+            false => self.push(array, element, &leaves),
         }
         Vec::new()
     }
 
-    /// Appends an element of one leaf: in place while there is room.
-    fn push_leaf(&mut self, array: Value, element: TypeId, leaf: Value) {
+    /// Appends an element: in place while there is room.
+    fn push_in_place(&mut self, array: Value, element: TypeId, leaves: &[Value]) {
         let len = self.array_len(array);
         let room = self.load_low(fixed::I64, array, ARR_CAP);
         let fits = self.b.compare(Op::IcmpUlt, len, room);
@@ -229,11 +228,11 @@ impl FnLowering<'_, '_, '_> {
         self.b.seal(store);
         self.b.seal(grow);
         self.b.switch_to(grow);
-        self.push(array, element, &[leaf]);
+        self.push(array, element, leaves);
         self.b.br(done);
         self.b.switch_to(store);
         let address = self.element_address(array, element, len);
-        self.store(element, address, 0, &[leaf]);
+        self.store(element, address, 0, leaves);
         let one = self.i64(1);
         let longer = self.b.same(Op::IAdd, &[len, one]);
         self.set_length(array, longer);
@@ -243,8 +242,37 @@ impl FnLowering<'_, '_, '_> {
     }
 
     pub(super) fn arr_pop(&mut self, i: Inst) -> Vec<Value> {
-        let array = self.one(self.old.arg(i, 0));
-        self.rt_result(RtFn::ArrPop, &[array], self.old.inst(i).ty)
+        let v = self.old.arg(i, 0);
+        let (array, element) = (self.one(v), self.element_type(v));
+        let zeros = self.zeros(self.old.inst(i).ty);
+        let result: Vec<Variable> = zeros
+            .iter()
+            .map(|&leaf| {
+                let var = self.b.declare(self.b.ty(leaf));
+                self.b.write(var, leaf);
+                var
+            })
+            .collect();
+        let len = self.array_len(array);
+        let zero = self.i64(0);
+        let is_empty = self.b.compare(Op::IcmpEq, len, zero);
+        let (take, done) = (self.b.create_block(), self.b.create_block());
+        self.b.cbr(is_empty, done, take);
+        self.b.seal(take);
+        self.b.switch_to(take);
+        let one = self.i64(1);
+        let last = self.b.same(Op::ISub, &[len, one]);
+        let address = self.element_address(array, element, last);
+        let taken = self.load(element, address, 0);
+        self.set_length(array, last);
+        let tag = self.i32(1);
+        for (&var, leaf) in result.iter().zip([tag].into_iter().chain(taken)) {
+            self.b.write(var, leaf);
+        }
+        self.b.br(done);
+        self.b.seal(done);
+        self.b.switch_to(done);
+        result.into_iter().map(|var| self.b.read(var)).collect()
     }
 
     pub(super) fn arr_slice(&mut self, i: Inst) -> Vec<Value> {

@@ -25,8 +25,7 @@ impl FnLowering<'_, '_, '_> {
             }
             &[low] => vec![self.b.value(op, low, &[head, args].concat(), imm)],
             _ => {
-                let layout = self.l.types().layout(ret);
-                let slot = self.scratch(layout);
+                let slot = self.result_slot(ret);
                 self.b.effect(op, &[head, &[slot], args].concat(), imm);
                 self.load(ret, slot, 0)
             }

@@ -4,18 +4,21 @@ use super::FnLowering;
 use crate::{Block, Builder, Inst, Op, Value, imm_pair};
 use magpie_types::abi::object_layout::HEADER_SIZE;
 use magpie_types::{Layout, Leaf, RefMode, TypeId, TypeKind, fixed};
+use rustc_hash::FxHashMap;
 
 /// The stack slots of a function. Scratch slots serve one old instruction after the other.
 pub(super) struct Slots {
     entry: Block,
     scratch: Vec<(Inst, Value, Layout)>,
     taken: usize,
+    /// By type: where results of functions of the program come back.
+    results: FxHashMap<TypeId, Value>,
 }
 
 impl Slots {
     /// Slots are made in the block `entry`, which dominates all code.
     pub(super) fn new(entry: Block) -> Slots {
-        Slots { entry, scratch: Vec::new(), taken: 0 }
+        Slots { entry, scratch: Vec::new(), taken: 0, results: FxHashMap::default() }
     }
 
     pub(super) fn entry(&self) -> Block {
@@ -81,6 +84,17 @@ impl FnLowering<'_, '_, '_> {
     /// Memory for a value until the end of the old instruction.
     pub(super) fn scratch(&mut self, layout: Layout) -> Value {
         self.slots.scratch(&mut self.b, self.l.address, layout)
+    }
+
+    /// Memory for the result of a call, one place for all results of a type: what is loaded and
+    /// stored there has the same types, so that the place can go when the callee is inlined.
+    pub(super) fn result_slot(&mut self, ty: TypeId) -> Value {
+        if let Some(&slot) = self.slots.results.get(&ty) {
+            return slot;
+        }
+        let slot = self.own_slot(ty);
+        self.slots.results.insert(ty, slot);
+        slot
     }
 
     /// Memory for a value of a type that keeps it as long as the function runs.
