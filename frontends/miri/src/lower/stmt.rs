@@ -144,7 +144,11 @@ impl Body<'_, '_, '_> {
             Cond::Let(pattern, value) => {
                 let val = self.expr(value, None);
                 let fine = match val {
-                    Ok(val) => self.test(pattern, val, other),
+                    Ok(val) => {
+                        // The names show parts of the value as it is now.
+                        let v = if self.is_fixed(value) { val.v } else { self.own(val) };
+                        self.test(pattern, Val { v, owned: false, ..val }, other)
+                    }
                     Err(Poisoned) => {
                         let v = self.b.func().const_bool(true);
                         let go_on = self.new_block();

@@ -190,11 +190,7 @@ impl Effects {
             Op::RtCall if data.rt() == RtFn::HandleUnique => {}
             Op::Call | Op::RtCall | Op::CallIndirect => {
                 self.clones |= !types.is_copy(data.ty) && data.ty != fixed::STR;
-                // Who gets an object itself may do anything with it.
-                let gives = |&v: &Value| {
-                    let ty = f.ty(v);
-                    !types.is_copy(ty) && behind(types, ty) != fixed::STR && !is_borrowed(types, ty)
-                };
+                let gives = |&v: &Value| may_be_changed(types, f.ty(v));
                 let args = f.args(i).iter();
                 self.unknown |= args.skip((data.op == Op::CallIndirect) as usize).any(gives);
             }
@@ -216,8 +212,14 @@ impl Effects {
     }
 }
 
-fn is_borrowed(types: &TypeCtx, ty: TypeId) -> bool {
-    matches!(types.kind(ty), TypeKind::Ref(RefMode::Borrow, _))
+/// Whether who gets a value may change an object that it leads to: one that is given away, or
+/// shown to be changed.
+fn may_be_changed(types: &TypeCtx, ty: TypeId) -> bool {
+    match types.kind(ty) {
+        TypeKind::Ref(RefMode::Borrow, _) => false,
+        TypeKind::Ref(..) => true,
+        _ => !types.is_copy(ty) && ty != fixed::STR,
+    }
 }
 
 /// The way out of one loop.
