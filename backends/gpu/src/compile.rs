@@ -3,10 +3,11 @@
 use crate::BackendEmitter;
 use crate::legalize::{LegalOps, keeps_vectors, legalize};
 use magpie_diag::{Code, Diagnostic};
+use magpie_mpir::analysis::{Cfg, Dominators, Loops};
 use magpie_mpir::passes::{
     IndexWidth, PassContext, Pipeline, Unchecked, callees_of, lower_vectors,
 };
-use magpie_mpir::{FnId, Module, MpirFn};
+use magpie_mpir::{Flags, FnId, Inst, Module, MpirFn};
 use magpie_types::TypeCtx;
 use magpie_types::kernel::{BlobCode, DeviceFeatures, GpuBackend, KernelBlob, KernelLayout};
 
@@ -57,7 +58,8 @@ pub trait BodyCompiler: Sync {
         self.emit_bodies(&f, None, &module.types)
     }
 
-    /// Whether a body takes so long that two are compiled at the same time.
+    /// Whether a body takes so long that two are compiled at the same time, and a second only if it
+    /// saves many checks.
     fn is_slow(&self) -> bool {
         false
     }
@@ -72,6 +74,7 @@ pub trait BodyCompiler: Sync {
         unchecked: Option<&Unchecked>,
         types: &TypeCtx,
     ) -> Result<KernelBlob, Vec<Diagnostic>> {
+        let unchecked = unchecked.filter(|u| !self.is_slow() || saves_much(robust, &u.body));
         let mut layout = self.layout(robust, types);
         let compile = |body: &MpirFn| self.compile_body(body, types, &layout);
         let (robust, second) = match unchecked {
@@ -92,6 +95,30 @@ pub trait BodyCompiler: Sync {
         let code = BlobCode::Bytes(code);
         Ok(KernelBlob { backend: Self::BACKEND, layout, code, unchecked })
     }
+}
+
+/// As many checks that each run once do not slow a kernel down: they are done while it waits for
+/// memory.
+const FREE_CHECKS: usize = 8;
+
+/// Whether a body without checks leaves out some that run again and again, or many.
+fn saves_much(robust: &MpirFn, unchecked: &MpirFn) -> bool {
+    let cfg = Cfg::new(robust);
+    let loops = Loops::new(&cfg, &Dominators::new(&cfg));
+    let mut saved = 0;
+    for b in robust.block_ids() {
+        let is_left_out = |&&i: &&Inst| {
+            let flags = |f: &MpirFn| f.inst(i).flags;
+            flags(unchecked).contains(Flags::UNCHECKED) && flags(robust) != flags(unchecked)
+        };
+        let left_out = robust.block(b).insts.iter().filter(is_left_out).count();
+        let may_repeat = !loops.is_reducible() || loops.depth_of(b) > 0;
+        if may_repeat && left_out > 0 {
+            return true;
+        }
+        saved += left_out;
+    }
+    saved > FREE_CHECKS
 }
 
 /// Bytes of stack of a thread that compiles: code generators recurse over what they are given, as

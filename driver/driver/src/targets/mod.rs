@@ -117,13 +117,22 @@ impl Compiler {
         options: &Options,
     ) -> Vec<Result<KernelBlob, Vec<Diagnostic>>> {
         let results: Vec<OnceLock<_>> = jobs.iter().map(|_| OnceLock::new()).collect();
+        // What takes longest comes first, so that in the end no thread waits for another.
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by_key(|&n| match jobs[n].1 {
+            GpuBackend::Hip => 0,
+            GpuBackend::Ptx => 1,
+            GpuBackend::Spv
+            | GpuBackend::Msl
+            | GpuBackend::Wgsl
+            | GpuBackend::Cpu
+            | GpuBackend::Interp => 2,
+        });
         let next = AtomicUsize::new(0);
         let work = || {
             loop {
-                let n = next.fetch_add(1, Ordering::Relaxed);
-                let (Some(&(id, backend)), Some(result)) = (jobs.get(n), results.get(n)) else {
-                    return;
-                };
+                let Some(&n) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                let ((id, backend), result) = (jobs[n], &results[n]);
                 result.get_or_init(|| self.compile(kernels, id, backend, None));
             }
         };

@@ -110,6 +110,7 @@ impl Library {
 
     fn load(path: &Path) -> Result<Library, String> {
         let file = path.display();
+        keep_memory();
         // SAFETY: LLVM's initialisers only register things of its own.
         let handle = unsafe { libloading::Library::new(path) }
             .map_err(|e| format!("`{file}` cannot be loaded: {e}"))?;
@@ -175,6 +176,22 @@ impl Library {
         }
     }
 }
+
+/// LLVM takes some megabytes for each function and frees them. The C library of Linux gives them back
+/// to the system each time, and gets them again page by page, which took a fifth of a compilation: it
+/// is to keep some.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn keep_memory() {
+    const KEPT: std::ffi::c_int = 64 << 20;
+    // SAFETY: this only sets limits of the allocator.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT / 2);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn keep_memory() {}
 
 /// Files that may be libLLVM, the newest first; each once.
 fn candidates(env: &Environment) -> Vec<PathBuf> {
