@@ -114,36 +114,43 @@ impl Library {
 const PASSES: &str = "function(\
     sroa,early-cse<memssa>,simplifycfg,instcombine,tailcallelim,\
     loop-mssa(loop-rotate,licm),loop(indvars,loop-unroll-full),\
-    gvn,sccp,bdce,instcombine,dse,loop-unroll<O3>,slp-vectorizer,instcombine,simplifycfg)";
+    gvn,sccp,bdce,instcombine,correlated-propagation,dse,loop-unroll<O3>,\
+    infer-alignment,slp-vectorizer,instcombine,simplifycfg)";
 
-/// Tells the code generator for AMD GPUs which implicit arguments a kernel leaves alone.
-const AMDGPU_PASSES: &str = ",amdgpu-attributor";
+/// The passes with those that `-O3` has for one target: NVIDIA's bounds the ids by the workgroup size,
+/// AMD's tells the code generator which implicit arguments a kernel leaves alone.
+fn passes(triple: &str) -> String {
+    match triple.starts_with("amdgcn") {
+        true => format!("{PASSES},amdgpu-attributor"),
+        false => format!("function(nvvm-intr-range),{PASSES}"),
+    }
+}
 
 impl Library {
     /// Runs the passes. Their names are no part of the C API: a version that does not know one does
-    /// with fewer, or with all of `-O3`.
+    /// all of `-O3`.
     fn optimize(&self, module: Ref, machine: Ref, triple: &str) -> Result<(), ToolError> {
         let api = &self.api;
         // SAFETY: options that the guard disposes of.
         let options = unsafe { (api.LLVMCreatePassBuilderOptions)() };
         let _options = Guard(options, api.LLVMDisposePassBuilderOptions);
-        let of_target = if triple.starts_with("amdgcn") { AMDGPU_PASSES } else { "" };
-        let mut said = String::new();
-        for passes in [&format!("{PASSES}{of_target}"), PASSES, "default<O3>"] {
-            let text = CString::new(passes).map_err(|_| self.failed("got a zero byte", passes))?;
+        let run = |passes: &str| {
+            let text = CString::new(passes).map_err(|_| "a zero byte".to_string())?;
             // SAFETY: all three live; an error is taken over by asking for its message.
             unsafe {
-                // Names are looked up before anything runs.
                 let error = (api.LLVMRunPasses)(module, text.as_ptr(), machine, options);
                 if error.is_null() {
                     return Ok(());
                 }
                 let text = (api.LLVMGetErrorMessage)(error);
-                said = CStr::from_ptr(text).to_string_lossy().into_owned();
+                let said = CStr::from_ptr(text).to_string_lossy().into_owned();
                 (api.LLVMDisposeErrorMessage)(text);
+                Err(said)
             }
-        }
-        Err(self.failed("cannot optimise the module", &said))
+        };
+        // Names are looked up before anything runs.
+        let done = run(&passes(triple)).or_else(|_| run("default<O3>"));
+        done.map_err(|said| self.failed("cannot optimise the module", &said))
     }
 }
 
