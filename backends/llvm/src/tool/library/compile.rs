@@ -110,12 +110,13 @@ impl Library {
 }
 
 /// The passes of `-O3` for one function after the other. Kernels come closed and optimised: what `-O3`
-/// has for calls between functions finds nothing in them and takes longer than these passes do.
+/// has for calls between functions finds nothing in them and takes longer than these passes do. As in
+/// `-O3`, what one round of `instcombine` leaves to do is no fault.
 const PASSES: &str = "function(\
-    sroa,early-cse<memssa>,simplifycfg,instcombine,tailcallelim,\
+    sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,tailcallelim,\
     loop-mssa(loop-rotate,licm),loop(indvars,loop-unroll-full),\
-    gvn,sccp,bdce,instcombine,correlated-propagation,dse,loop-unroll<O3>,\
-    infer-alignment,slp-vectorizer,instcombine,simplifycfg)";
+    gvn,sccp,bdce,instcombine<no-verify-fixpoint>,correlated-propagation,dse,loop-unroll<O3>,\
+    infer-alignment,slp-vectorizer,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// The passes with those that `-O3` has for one target: NVIDIA's bounds the ids by the workgroup size,
 /// AMD's tells the code generator which implicit arguments a kernel leaves alone.
