@@ -6,20 +6,19 @@ use magpie_types::kernel::GpuBackend;
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind, fixed};
 
 /// A refusal for each instruction of a kernel, and of the recursive functions that it carries, that
-/// has no form on a target: prints, recursion where there is no stack, and Metal's own operations
-/// elsewhere.
+/// has no form on a target: prints that were not lowered because they are in such a function,
+/// recursion where there is no stack, and Metal's own operations elsewhere.
 pub fn refusals(f: &MpirFn, types: &TypeCtx, target: GpuBackend, code: Code) -> Vec<Diagnostic> {
     let has_stack = match target {
         GpuBackend::Ptx | GpuBackend::Hip | GpuBackend::Cpu | GpuBackend::Interp => true,
         GpuBackend::Spv | GpuBackend::Msl | GpuBackend::Wgsl => false,
     };
-    let is_host = matches!(target, GpuBackend::Cpu | GpuBackend::Interp);
     let name = target.name();
     let refuse = |inst: &InstData| {
-        let (why, help) = if inst.op == Op::GpuPrint && !is_host {
+        let (why, help) = if inst.op == Op::GpuPrint && target != GpuBackend::Interp {
             (
-                format!("is not available on {name}"),
-                "run the kernel on the CPU device to see what it prints",
+                format!("in a recursive function is not available on {name}"),
+                "print in the kernel itself, or write the recursion as a loop",
             )
         } else if inst.op == Op::Call && !has_stack {
             (
@@ -40,10 +39,16 @@ pub fn refusals(f: &MpirFn, types: &TypeCtx, target: GpuBackend, code: Code) -> 
         Some(Diagnostic::new(code, inst.span, message).with_help(help))
     };
     let mut found: Vec<Diagnostic> = instructions(f).filter_map(refuse).collect();
-    if has_stack {
-        for (_, callee) in &f.callees {
-            found.extend(refusals_in_recursion(callee, types, target, code));
-        }
+    for (_, callee) in f.callees.iter().filter(|_| has_stack) {
+        found.extend(match target {
+            // Code of the host calls what it likes.
+            GpuBackend::Cpu | GpuBackend::Interp => refusals(callee, types, target, code),
+            GpuBackend::Ptx
+            | GpuBackend::Hip
+            | GpuBackend::Spv
+            | GpuBackend::Msl
+            | GpuBackend::Wgsl => refusals_in_recursion(callee, types, target, code),
+        });
     }
     found
 }

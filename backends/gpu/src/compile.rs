@@ -2,6 +2,7 @@
 
 use crate::BackendEmitter;
 use crate::legalize::{LegalOps, keeps_vectors, legalize};
+use crate::prints::{lower_prints, prints};
 use magpie_diag::{Code, Diagnostic};
 use magpie_mpir::analysis::{Cfg, Dominators, Loops};
 use magpie_mpir::passes::{
@@ -49,6 +50,11 @@ pub trait BodyCompiler: Sync {
     /// What the target cannot run.
     fn emit(&self, module: &Module, kernel: FnId) -> Result<KernelBlob, Vec<Diagnostic>> {
         let f = module.func(kernel);
+        if prints(f) {
+            let mut lowered = module.clone();
+            lower_prints(&mut lowered, kernel);
+            return self.emit(&lowered, kernel);
+        }
         let callees = callees_of(module, kernel);
         if callees.is_empty() {
             return self.emit_bodies(f, None, &module.types);
@@ -230,4 +236,48 @@ pub fn check_features(
     );
     let d = Diagnostic::new(code, f.span, message);
     Err(vec![d.with_help("run it on another device, such as `--device cpu`")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use magpie_diag::FileId;
+    use magpie_mpir::parse;
+
+    /// Whether a body that checks nothing is worth it for a kernel.
+    fn unchecked_saves_much(body: &str) -> bool {
+        let head = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit workgroup(64, 1, 1)";
+        let module = parse(&format!("{head} {{\n{body}}}\n"), FileId(0)).unwrap();
+        let robust = module.func(FnId(0));
+        let mut unchecked = robust.clone();
+        for b in robust.block_ids() {
+            for &i in &robust.block(b).insts {
+                if robust.inst(i).op == magpie_mpir::Op::GpuBufferStore {
+                    unchecked.inst_mut(i).flags = Flags::UNCHECKED;
+                }
+            }
+        }
+        saves_much(robust, &unchecked)
+    }
+
+    #[test]
+    fn checks_in_loops_and_many_checks_are_worth_a_body_without_them() {
+        let stores = |count: usize| {
+            let store = |n| format!("  gpu.buffer_store %x, %i, u32 {n}\n");
+            (0..count).map(store).collect::<String>()
+        };
+        let straight = |body| format!("bb0:\n  %i: u32 = gpu.global_id dim=0\n{body}  ret\n");
+        assert!(!unchecked_saves_much(&straight(String::new())));
+        assert!(!unchecked_saves_much(&straight(stores(FREE_CHECKS))));
+        assert!(unchecked_saves_much(&straight(stores(FREE_CHECKS + 1))));
+        let in_loop = |body: String| {
+            format!(
+                "bb0:\n  br bb1\nbb1:\n  %i: u32 = phi [bb0: u32 0], [bb1: %next]\n{body}  \
+                 %next: u32 = i.add %i, u32 1\n  %more: bool = icmp.ult %next, u32 9\n  \
+                 cbr %more, bb1, bb2\nbb2:\n  ret\n"
+            )
+        };
+        assert!(unchecked_saves_much(&in_loop(stores(1))));
+        assert!(!unchecked_saves_much(&in_loop(String::new())));
+    }
 }

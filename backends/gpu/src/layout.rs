@@ -114,6 +114,7 @@ pub fn compute_layout(f: &MpirFn, types: &TypeCtx, rules: &LayoutRules) -> Kerne
         shared_bytes: shared_bytes(f, types),
         features: DeviceFeatures::default(),
         preconditions: Vec::new(),
+        prints: f.prints.clone(),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod compile;
 mod emitter;
 pub mod layout;
 pub mod legalize;
+pub mod prints;
 pub mod structurize;
 pub mod surface;
 pub mod target;

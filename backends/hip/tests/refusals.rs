@@ -68,15 +68,21 @@ fn place<'a>(text: &'a str, d: &Diagnostic) -> &'a str {
 }
 
 #[test]
-fn prints_are_refused_where_they_stand() {
+fn prints_of_recursive_functions_are_refused_where_they_stand() {
     let text = "gpu fn m.@k() -> unit workgroup(64, 1, 1) {
 entry:
+  call fn=m.@f
+  ret
+}
+device fn m.@f() -> unit {
+entry:
   gpu.print u32 1
+  call fn=m.@f
   ret
 }
 ";
     let found = Scripts::new().emit(text, "gfx1030", OBJECT, "");
-    let d = only(found, Code::MPG_HIP_1101, "not available on hip", "CPU device");
+    let d = only(found, Code::MPG_HIP_1101, "not available on hip", "as a loop");
     assert!(place(text, &d).contains("gpu.print"), "{:?}", place(text, &d));
 }
 

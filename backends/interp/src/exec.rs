@@ -4,9 +4,10 @@ use crate::machine::{Activation, Fault, Group, Invocation, current, is_subgroup_
 use crate::memory;
 use crate::value::{ArrayRef, Val, prim, read};
 use magpie_diag::Span;
-use magpie_mpir::eval::{AtomicOp, SubgroupOp, eval, float_value, int_value};
+use magpie_mpir::eval::{AtomicOp, SubgroupOp, eval, int_value};
 use magpie_mpir::{Block, Const, Flags, Inst, MpirFn, Op, Terminator, Value};
-use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind, fixed};
+use magpie_types::print::text_of;
+use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
 
 /// Why an invocation does not run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -200,10 +201,14 @@ fn inst(
         Op::GpuPrint => {
             let words = f.args(i).iter().zip(&args).map(|(&v, a)| match f.as_const(v) {
                 Some(Const::Str(s)) => group.module.str(s).to_string(),
-                Some(Const::Bits(_) | Const::Unit | Const::Zero) | None => text(types, f.ty(v), a),
+                Some(Const::Bits(_) | Const::Unit | Const::Zero) | None => {
+                    text_of(prim(types, f.ty(v)), a.bits())
+                }
             });
             let texts: Vec<String> = words.collect();
-            (group.output)(&texts.join(" "));
+            let [x, y, z] = inv.thread;
+            let [width, height, _] = group.launch.block;
+            group.printed.push(((z * height + y) * width + x, texts.join(" ")));
             Ok(None)
         }
 
@@ -316,22 +321,6 @@ fn vector(types: &TypeCtx, f: &MpirFn, i: Inst, args: &[Val]) -> Val {
                 s(Op::FAdd, &[x, y])
             })
         }
-    }
-}
-
-fn text(types: &TypeCtx, ty: TypeId, v: &Val) -> String {
-    match v {
-        Val::Many(m) => {
-            let inner = types.element_prim(ty).map_or(fixed::U64, PrimType::id);
-            let parts: Vec<String> = m.iter().map(|v| text(types, inner, v)).collect();
-            parts.join(" ")
-        }
-        Val::Array(_) => String::new(),
-        Val::Bits(b) => match prim(types, ty) {
-            PrimType::Bool => (b & 1 == 1).to_string(),
-            p if p.is_float() => float_value(p, *b).to_string(),
-            p => int_value(p, *b).to_string(),
-        },
     }
 }
 

@@ -85,7 +85,8 @@ pub(crate) struct Group<'m, 'b> {
     pub(crate) buffers: &'m mut [Buffer<'b>],
     /// Shared arrays with the instruction that names each.
     pub(crate) shared: Vec<((FnId, Inst), Vec<u8>)>,
-    pub(crate) output: &'m mut dyn FnMut(&str),
+    /// What was printed, with the number of the invocation that did.
+    pub(crate) printed: Vec<(u32, String)>,
     /// For each function that a subgroup met in, the order of its blocks.
     pub(crate) orders: &'m mut Orders,
 }
@@ -101,7 +102,8 @@ impl Orders {
     }
 }
 
-/// Runs a kernel. `print` receives the lines of `gpu.print`.
+/// Runs a kernel. `print` receives the lines of `gpu.print`, those of a workgroup when it ends and
+/// ordered by invocation.
 pub fn run_kernel(
     module: &Module,
     kernel: FnId,
@@ -121,10 +123,14 @@ pub fn run_kernel(
                     workgroup: [x, y, z],
                     buffers: &mut *buffers,
                     shared: Vec::new(),
-                    output: &mut *print,
+                    printed: Vec::new(),
                     orders: &mut orders,
                 };
-                run_workgroup(&mut group, kernel, arguments)?;
+                let done = run_workgroup(&mut group, kernel, arguments);
+                // Stable: lines of an invocation stay in their order.
+                group.printed.sort_by_key(|&(invocation, _)| invocation);
+                group.printed.iter().for_each(|(_, line)| print(line));
+                done?;
             }
         }
     }

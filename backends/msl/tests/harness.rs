@@ -45,6 +45,7 @@ kernel void k(
         shared_bytes: 0,
         features: DeviceFeatures::default(),
         preconditions: Vec::new(),
+        prints: Vec::new(),
     };
     let code = BlobCode::Bytes(source.into_bytes());
     let blob = KernelBlob { backend: GpuBackend::Msl, layout, code, unchecked: None };

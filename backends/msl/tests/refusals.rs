@@ -27,8 +27,6 @@ fn kernel(parameters: &str, body: &str) -> String {
 
 #[test]
 fn operations_that_metal_lacks() {
-    let text = kernel("%x: gpu.TBuffer<u32>", "  gpu.print Str \"n\", u32 7\n");
-    check(&text, Code::MPG_MSL_1101, "gpu.print", "`gpu.print` is not available on msl");
     let text =
         kernel("%x: gpu.TBuffer<u64>", "  %a: u64 = gpu.atomic.add [unchecked] %x, u32 0, u64 1\n");
     check(&text, Code::MPG_MSL_1101, "gpu.atomic.add", "of 64 bits");

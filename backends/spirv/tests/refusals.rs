@@ -40,13 +40,6 @@ fn without(features: DeviceFeatures) -> SpirvTarget {
 fn operations_that_spirv_lacks() {
     let text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {
 entry:
-  gpu.print Str \"n\", u32 7
-  ret
-}
-";
-    check(text, SpirvTarget::COMMON, "gpu.print", "`gpu.print` is not available on spv");
-    let text = "gpu fn m.@k(%x: gpu.TBuffer<u32>) -> unit {
-entry:
   %a: u32 = gpu.metal.simd_sum u32 1
   gpu.buffer_store %x, u32 0, %a
   ret

@@ -165,6 +165,7 @@ mod tests {
             shared_bytes: 0,
             features: DeviceFeatures::default(),
             preconditions: Vec::new(),
+            prints: Vec::new(),
         };
         let code = BlobCode::Bytes(code.to_vec());
         KernelBlob { backend: GpuBackend::Spv, layout, code, unchecked: None }

@@ -4,6 +4,7 @@
 use crate::frontend::{Program, short_name};
 use crate::session::{Session, Stop};
 use magpie_diag::SourceMap;
+use magpie_gpu::prints::{lower_prints, print_buffer, prints};
 use magpie_gpu::surface::{Collisions, check_closed_kernels, check_kernels, check_surface_for};
 use magpie_mpir::passes::{Pipeline, carry_callees, inline_calls, reached_by_calls};
 use magpie_mpir::verify::{Stage, verify_fn};
@@ -62,6 +63,10 @@ impl Kernels {
             return Ok(None);
         }
         let ids = program.kernels.clone();
+        // Kernels are lowered late, and make no types then.
+        if ids.iter().any(|&id| prints(module.func(id))) {
+            print_buffer(&mut module.types);
+        }
         let by_hash = ids.iter().map(|&id| (module.func(id).sid.hash(), id)).collect();
         let sources = session.sources.clone();
         Ok(Some(Kernels {
@@ -144,6 +149,7 @@ impl Kernels {
         done.resize(module.fns.len(), false);
         let mut pipeline = Pipeline::new();
         if !std::mem::replace(&mut done[id.index()], true) {
+            lower_prints(module, id);
             pipeline.optimize_device(module, id);
             for callee in reached_by_calls(module, id) {
                 if !std::mem::replace(&mut done[callee.index()], true) {

@@ -39,8 +39,8 @@ pub(crate) fn text(types: &TypeCtx, entries: &[Entry<'_>]) -> String {
         list.push(format!(
             "  %MpRtGpuKernelEntry {{ i64 {}, i32 {blobs}, ptr @blobs.{name}, i32 {}, ptr {params}, i32 {}, i32 {} }}",
             kernel.sid.hash() as i64,
-            layout.params.len(),
-            layout.num_buffers(),
+            layout.visible_params().len(),
+            layout.num_arguments(),
             layout.scalar_size,
         ));
     }
@@ -98,7 +98,7 @@ fn write_params(
         let id = ids.get(&ty).copied().unwrap_or(ty.0);
         format!("%MpRtGpuParam {{ i8 {kind}, i8 0, i16 0, i32 {id}, i32 {at}, i32 {size} }}")
     };
-    let visible = layout.params.iter().map(|p| match p {
+    let visible = layout.visible_params().iter().map(|p| match p {
         ParamLayout::Buffer(b) => param(1, b.elem, b.binding, b.host_stride),
         ParamLayout::Scalar { offset, size, ty } => param(2, *ty, *offset, *size),
     });
@@ -151,6 +151,7 @@ mod tests {
             shared_bytes: 0,
             features: DeviceFeatures::default(),
             preconditions: Vec::new(),
+            prints: Vec::new(),
         };
         let code = BlobCode::Bytes(b"\x03\x02\"\\a".to_vec());
         KernelBlob { backend: GpuBackend::Spv, layout, code, unchecked: None }

@@ -13,6 +13,7 @@ use crate::{
     MpirLocalDecl, Op, Terminator, Value, ValueDef,
 };
 use magpie_diag::Span;
+use magpie_types::print::PrintSite;
 use magpie_types::{PrimType, Sid, TypeId, fixed};
 use rustc_hash::FxHashMap;
 
@@ -42,6 +43,8 @@ pub struct MpirFn {
     /// The functions that a kernel still calls after inlining, and those that they call
     /// ([`crate::passes::carry_callees`]).
     pub callees: Vec<(FnId, MpirFn)>,
+    /// What a kernel prints, after `gpu.print` was lowered to stores.
+    pub prints: Vec<PrintSite>,
     #[allow(missing_docs)]
     pub domain: Domain,
     /// Source place of the head.
@@ -67,6 +70,7 @@ impl MpirFn {
             is_async: false,
             gpu_meta: None,
             callees: Vec::new(),
+            prints: Vec::new(),
             domain,
             span: Span::NONE,
             insts: Vec::new(),
@@ -430,6 +434,7 @@ impl MpirFn {
         let old = std::mem::replace(self, empty);
         self.is_async = old.is_async;
         self.gpu_meta = old.gpu_meta;
+        self.prints = old.prints;
         self.span = old.span;
         let mut new_value: Vec<Option<Value>> = vec![None; old.locals.len()];
         for (n, &(v, ty)) in old.params.iter().enumerate() {

@@ -7,6 +7,7 @@
 //! on: which binding a buffer has, what follows the scalars, what must hold before launch.
 
 use crate::TypeId;
+use crate::print::PrintSite;
 
 /// Back-end numbers (GPU specification, section 3.3); `0x40` and up are ours.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -319,12 +320,29 @@ pub struct KernelLayout {
     pub features: DeviceFeatures,
     /// When all hold, [`KernelBlob::unchecked`] may run.
     pub preconditions: Vec<Precondition>,
+    /// What the kernel prints. If there is any, its last buffer parameter is that of
+    /// [`crate::print`], for which callers have no argument.
+    pub prints: Vec<PrintSite>,
 }
 
 impl KernelLayout {
     /// Number of buffer parameters.
     pub fn num_buffers(&self) -> usize {
         self.buffers().count()
+    }
+
+    /// The parameters for which callers have arguments.
+    pub fn visible_params(&self) -> &[ParamLayout] {
+        match self.params.split_last() {
+            Some((_, visible)) if !self.prints.is_empty() => visible,
+            _ => &self.params,
+        }
+    }
+
+    /// Number of buffers that a caller passes.
+    pub fn num_arguments(&self) -> usize {
+        let is_buffer = |p: &&ParamLayout| matches!(p, ParamLayout::Buffer(_));
+        self.visible_params().iter().filter(is_buffer).count()
     }
 
     /// Whether the layout is consistent: every offset inside its block, buffers numbered in
@@ -370,6 +388,11 @@ impl KernelLayout {
             if offset < scalars || !inside(offset, size, block) {
                 return Err(format!("length of buffer {buffer} at {offset} in {block} bytes"));
             }
+        }
+        let is_words =
+            |p: &ParamLayout| matches!(p, ParamLayout::Buffer(b) if b.device_stride == 4);
+        if !self.prints.is_empty() && !self.params.last().is_some_and(is_words) {
+            return Err("it prints without a buffer for that".to_string());
         }
         match self.preconditions.iter().find(|p| p.buffer as usize >= buffers) {
             Some(p) => Err(format!("precondition on buffer {}, of {buffers}", p.buffer)),

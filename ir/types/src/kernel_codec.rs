@@ -5,19 +5,19 @@
 //! lists are preceded by their length. Reading checks everything and never trusts a length: a
 //! truncated or corrupt container is an error, whatever its bytes.
 
-use crate::TypeId;
-use crate::fnv1a;
 use crate::kernel::{
     BlobCode, BufferParam, DeviceFeatures, GpuBackend, HiddenLength, KernelBlob, KernelLayout,
     ParamLayout, PreOp, Precondition, ScalarTransport,
 };
+use crate::print::{PrintPart, PrintSite};
+use crate::{PrimType, TypeId, fnv1a};
 use std::fmt;
 
 /// The first bytes of every container.
 pub const MAGIC: [u8; 4] = *b"MPGK";
 
 /// The version this code writes and reads. Any change of the format increments it.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Magic, version, back end, a reserved byte, payload length, payload hash.
 const HEADER: usize = 4 + 2 + 1 + 1 + 8 + 8;
@@ -201,6 +201,22 @@ fn write_layout(out: &mut Vec<u8>, layout: &KernelLayout) {
             write_op(out, op);
         }
     }
+    write_u32s(out, &[layout.prints.len() as u32]);
+    for site in &layout.prints {
+        write_u32s(out, &[site.parts.len() as u32]);
+        for part in &site.parts {
+            match part {
+                PrintPart::Text(text) => {
+                    out.push(0);
+                    write_bytes(out, text.as_bytes());
+                }
+                PrintPart::Value(prim) => {
+                    out.push(1);
+                    write_u32s(out, &[prim.id().0]);
+                }
+            }
+        }
+    }
 }
 
 fn write_op(out: &mut Vec<u8>, op: &PreOp) {
@@ -309,6 +325,7 @@ impl<'a> Reader<'a> {
             features: DeviceFeatures(self.u32()?),
             preconditions: self
                 .list(|r| Ok(Precondition { buffer: r.u32()?, bound: r.list(Reader::op)? }))?,
+            prints: self.list(|r| Ok(PrintSite { parts: r.list(Reader::print_part)? }))?,
         };
         Ok(layout)
     }
@@ -342,6 +359,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn print_part(&mut self) -> Result<PrintPart, CodecError> {
+        let malformed = CodecError::Malformed("printed part");
+        match self.u8()? {
+            0 => match String::from_utf8(self.blob()?) {
+                Ok(text) => Ok(PrintPart::Text(text)),
+                Err(_) => Err(malformed),
+            },
+            1 => PrimType::from_id(TypeId(self.u32()?)).map(PrintPart::Value).ok_or(malformed),
+            _ => Err(malformed),
+        }
+    }
+
     fn op(&mut self) -> Result<PreOp, CodecError> {
         Ok(match self.u8()? {
             0 => PreOp::Const(self.u64()?),
@@ -368,7 +397,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// A layout of zeros and empty lists.
-    const EMPTY_LAYOUT: [u8; 54] = [0; 54];
+    const EMPTY_LAYOUT: [u8; 58] = [0; 58];
 
     fn op() -> impl Strategy<Value = PreOp> {
         prop_oneof![
@@ -384,6 +413,14 @@ mod tests {
             Just(PreOp::Min),
             Just(PreOp::Max),
             Just(PreOp::Dec),
+        ]
+    }
+
+    fn print_part() -> impl Strategy<Value = PrintPart> {
+        prop_oneof![
+            any::<String>().prop_map(PrintPart::Text),
+            prop::sample::select(vec![PrimType::I8, PrimType::F16, PrimType::U64])
+                .prop_map(PrintPart::Value),
         ]
     }
 
@@ -416,6 +453,7 @@ mod tests {
             words: [u32; 7],
             fixed_workgroup: bool,
             preconditions in vec((any::<u32>(), vec(op(), 0..6)), 0..4),
+            prints in vec(vec(print_part(), 0..4), 0..3),
         ) -> KernelLayout {
             let [scalar_size, block_size, x, y, z, shared_bytes, features] = words;
             let hidden_length = |[buffer, offset, size]: [u32; 3]| HiddenLength { buffer, offset, size };
@@ -432,6 +470,7 @@ mod tests {
                 shared_bytes,
                 features: DeviceFeatures(features),
                 preconditions: preconditions.into_iter().map(precondition).collect(),
+                prints: prints.into_iter().map(|parts| PrintSite { parts }).collect(),
             }
         }
     }

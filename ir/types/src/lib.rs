@@ -11,6 +11,7 @@ pub mod kernel;
 pub mod kernel_codec;
 mod layout;
 mod prim;
+pub mod print;
 mod sid;
 
 pub use builtin::{ERROR_KINDS, MEMORY_HINTS};

@@ -134,6 +134,13 @@ pub unsafe extern "C" fn mp_rt_eprint(s: *const MpRtHeader) {
     })
 }
 
+/// Writes a line to standard error, behind what was printed.
+pub(crate) fn eprint_line(text: &str) {
+    flush_stdout();
+    // A program goes on when nobody reads its messages.
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
 /// See [`magpie_types::abi::RtFn::Eprintln`].
 ///
 /// # Safety
@@ -141,11 +148,8 @@ pub unsafe extern "C" fn mp_rt_eprint(s: *const MpRtHeader) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_eprintln(s: *const MpRtHeader) {
     guarded(|| {
-        flush_stdout();
         // SAFETY: forwarded from the caller.
-        let line = format!("{}\n", unsafe { as_str(s) });
-        // A program goes on when nobody reads its messages.
-        let _ = io::stderr().write_all(line.as_bytes());
+        eprint_line(unsafe { as_str(s) })
     })
 }
 

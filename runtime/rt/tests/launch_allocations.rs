@@ -103,6 +103,7 @@ fn blob(backend: GpuBackend, full: bool) -> KernelBlob {
         shared_bytes: 256,
         features: DeviceFeatures::default(),
         preconditions: Vec::new(),
+        prints: Vec::new(),
     };
     let code = match backend {
         GpuBackend::Cpu => {

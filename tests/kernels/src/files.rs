@@ -119,7 +119,8 @@ fn arguments(
     let mut random = Rng::new(7);
     let (mut buffers, mut arguments) = (Vec::new(), Vec::new());
     let mut block = vec![0; layout.scalar_size as usize];
-    for (n, param) in layout.params.iter().enumerate() {
+    // The buffer of what a kernel prints is no argument.
+    for (n, param) in layout.params.iter().take(plan.elements.len()).enumerate() {
         match param {
             ParamLayout::Buffer(b) => {
                 let stride = b.host_stride as usize;

@@ -3,14 +3,13 @@
 use super::emit::{Emitter, WayOut, prim_of};
 use super::launch::BufferArg;
 use super::memory::array_bytes;
-use crate::pure::{Calls, Pure, clif_type, constant};
+use crate::pure::{Pure, clif_type, constant};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, AtomicRmwOp, BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode,
     types,
 };
 use magpie_mpir::{AddressSpace, Block, Const, Inst, Op, Terminator, Value, ValueDef};
-use magpie_types::abi::RtFn;
 use magpie_types::kernel::{HOST_SUBGROUP_SIZE, ParamLayout};
 use magpie_types::{PrimType, TypeId, TypeKind};
 
@@ -162,10 +161,6 @@ impl Emitter<'_, '_, '_> {
                 Some(self.b.ins().iconst(types::I32, i64::from(HOST_SUBGROUP_SIZE)))
             }
             Op::GpuSubgroupLaneId => Some(self.lane_id()),
-            Op::GpuPrint => {
-                self.print(i);
-                None
-            }
             Op::Call => self.call(i),
             // Whoever uses it looks at its components.
             Op::VecNew => None,
@@ -192,6 +187,7 @@ impl Emitter<'_, '_, '_> {
             | Op::GpuMetalSimdShuffle
             | Op::GpuMetalSimdSum
             | Op::GpuMetalSimdPrefixSum
+            | Op::GpuPrint
             | magpie_mpir::host_code_ops!() => {
                 self.fail(|| format!("`{}` in a kernel", data.op.name()));
                 None
@@ -427,45 +423,6 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(done);
         self.b.switch_to_block(done);
         old
-    }
-
-    fn print(&mut self, i: Inst) {
-        let f = self.f;
-        let call = |s: &mut Self, f: RtFn, args: &[ir::Value]| {
-            let r = s.code.rt(s.b.func, f);
-            let inst = s.b.ins().call(r, args);
-            s.b.inst_results(inst).first().copied()
-        };
-        let Some(builder) = call(self, RtFn::SbNew, &[]) else { return };
-        for (n, &v) in f.args(i).iter().enumerate() {
-            if n > 0 {
-                let space = self.code.runtime.str_object(" ");
-                let space = self.b.ins().iconst(types::I64, space as i64);
-                call(self, RtFn::SbAppendStr, &[builder, space]);
-            }
-            if let Some(Const::Str(text)) = f.as_const(v) {
-                let text = self.code.runtime.str_object(self.module.str(text));
-                let text = self.b.ins().iconst(types::I64, text as i64);
-                call(self, RtFn::SbAppendStr, &[builder, text]);
-                continue;
-            }
-            let p = self.prim(v);
-            let x = self.value(v);
-            let (to, append) = match p {
-                PrimType::Bool => (PrimType::Bool, RtFn::SbAppendBool),
-                p if p.is_float() => (PrimType::F64, RtFn::SbAppendF64),
-                p if p.is_signed() => (PrimType::I64, RtFn::SbAppendI64),
-                _ => (PrimType::U64, RtFn::SbAppendU64),
-            };
-            let x = Pure { b: &mut self.b, calls: self.code }.emit(Op::Cast, p, to, &[x]);
-            if let Some(x) = x {
-                call(self, append, &[builder, x]);
-            }
-        }
-        if let Some(text) = call(self, RtFn::SbBuild, &[builder]) {
-            call(self, RtFn::Println, &[text]);
-            call(self, RtFn::Release, &[text]);
-        }
     }
 
     /// Stores phi values for another region, or gives the arguments of an internal jump.

@@ -100,6 +100,7 @@ mod tests {
             shared_bytes: 0,
             features: DeviceFeatures::default(),
             preconditions: Vec::new(),
+            prints: Vec::new(),
         };
         let code = |text: &str| BlobCode::Bytes(text.as_bytes().to_vec());
         KernelBlob { backend, layout, code: code("good"), unchecked: Some(code("bad")) }

@@ -24,13 +24,13 @@ pub(super) const RULES: LayoutRules = LayoutRules {
 /// launch it until then.
 pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Diagnostic>> {
     let types = &kernels.module.types;
-    let mut layout = compute_layout(kernels.func(id), types, &RULES);
-    let refusals = refusals(kernels.func(id), types, GpuBackend::Cpu, Code::MPG_CORE_1304);
-    if !refusals.is_empty() {
-        return Err(refusals);
-    }
-    let compiled = kernels.with_optimized(id, |module, pipeline| {
+    let (mut layout, compiled) = kernels.with_optimized(id, |module, pipeline| {
         let mut kernel = module.func(id).clone();
+        let refusals = refusals(&kernel, types, GpuBackend::Cpu, Code::MPG_CORE_1304);
+        if !refusals.is_empty() {
+            return Err(refusals);
+        }
+        let mut layout = compute_layout(&kernel, types, &RULES);
         pipeline.unroll_barriers(module, &mut kernel);
         let Bodies { robust, unchecked } = bodies(module, &kernel, pipeline);
         let mut bodies = vec![robust];
@@ -50,8 +50,9 @@ pub(super) fn compile(kernels: &Kernels, id: FnId) -> Result<KernelBlob, Vec<Dia
             .map(|(code, workgroup)| KernelBody { code, workgroup })
             .collect();
         let mut runtime = ProcessRuntime::new(types, &kernels.sources);
-        compile_kernel(module, &bodies, &layout, &mut runtime)
-    });
+        let compiled = compile_kernel(module, &bodies, &layout, &mut runtime);
+        Ok((layout, compiled))
+    })?;
     let KernelCode { bodies, shared_bytes, code } = compiled.map_err(|error| {
         let f = kernels.func(id);
         let message = format!("kernel `{}`: {error}", kernels.name(id));

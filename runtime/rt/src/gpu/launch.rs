@@ -1,13 +1,14 @@
 //! Launches: the checks that every device needs, the choice of the body, the hidden lengths.
 //!
 //! After a kernel's first launch a further one allocates nothing: arguments are collected in
-//! vectors that the kernel keeps.
+//! vectors that the kernel keeps. Kernels that print are the exception.
 
 use super::buffer::Buffer;
 use super::context::{Context, Fence};
 use super::device::{DeviceKernel, Dispatch, Serial};
 use super::error::{ErrorKind, GpuError, GpuResult};
 use super::precondition::{LaunchShape, all_hold};
+use super::prints;
 use super::profile::recorder::Detail;
 use magpie_types::kernel::{BufferParam, KernelBlob, KernelLayout};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -133,7 +134,10 @@ impl LoadedKernel {
         let Some(code) = &self.code else { return Ok(Serial(0)) };
         self.check_workgroup(size, &code.layout)?;
         self.check_arguments(code, arguments)?;
+        let prints = self.print_buffer(code)?;
         let Arguments { buffers, scalars } = arguments;
+        buffers.extend(prints.clone());
+        let blocking = blocking || prints.is_some();
         let shape = LaunchShape { grid: size.grid, block: size.block, scalars };
         let len = |index: u32| buffers.get(index as usize).map(Buffer::len);
         let unchecked = code.has_unchecked && all_hold(&code.layout.preconditions, &shape, len);
@@ -154,7 +158,16 @@ impl LoadedKernel {
             other => other,
         };
         self.context.recorder.end(timing);
+        if let (Some(prints), Ok(_)) = (prints, &done) {
+            prints::print(&self.name, &code.layout.prints, &prints, size)?;
+        }
         done
+    }
+
+    /// The buffer for what a kernel prints, if it prints. Its launches wait for their end.
+    fn print_buffer(&self, code: &Code) -> GpuResult<Option<Buffer>> {
+        let prints = !code.layout.prints.is_empty();
+        prints.then(|| prints::new_buffer(&self.context)).transpose()
     }
 
     fn error(&self, kind: ErrorKind, why: String) -> GpuError {
@@ -216,7 +229,7 @@ impl LoadedKernel {
     }
 
     fn check_arguments(&self, code: &Code, arguments: &Arguments) -> GpuResult<()> {
-        let (given, expected) = (arguments.buffers.len(), code.buffers.len());
+        let (given, expected) = (arguments.buffers.len(), code.layout.num_arguments());
         if given != expected {
             let why = format!("{given} buffers; the kernel has {expected} buffer parameters");
             return Err(self.error(ErrorKind::LaunchFailed, why));

@@ -23,6 +23,7 @@ mod launch;
 #[cfg(any(target_os = "macos", test))]
 mod metal;
 mod precondition;
+mod prints;
 pub mod profile;
 mod properties;
 mod registry;

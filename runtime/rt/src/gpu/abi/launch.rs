@@ -87,7 +87,7 @@ impl Request {
         // SAFETY: forwarded from the caller.
         let context = unsafe { self.context() }?;
         let kernel = Runtime::global().kernel(context, self.kernel)?;
-        let arguments = match kernel.layout().map(|layout| layout.num_buffers()) {
+        let arguments = match kernel.layout().map(|layout| layout.num_arguments()) {
             // SAFETY: forwarded from the caller.
             Some(buffers) => unsafe { self.arguments(&kernel, buffers) }?,
             None => Arguments::default(),
@@ -113,7 +113,7 @@ impl Request {
         // SAFETY: forwarded from the caller.
         let Err(refusal) = (unsafe { self.launch() }) else { return Ok(()) };
         let kernel = Runtime::global().cpu_kernel_after(refusal, self.kernel)?;
-        let buffers = kernel.layout().map_or(0, |layout| layout.num_buffers());
+        let buffers = kernel.layout().map_or(0, |layout| layout.num_arguments());
         // SAFETY: forwarded from the caller.
         let arguments = unsafe { self.arguments(&kernel, buffers) }?;
         launch_on_cpu(&kernel, self.size, arguments)

@@ -151,7 +151,8 @@ unsafe fn read_blob(
         return Err(format!("a {} blob in the place of {}", read.backend.name(), backend.name()));
     }
     let layout = &read.layout;
-    let counts = (layout.params.len(), layout.num_buffers(), layout.scalar_size as usize);
+    let (params, buffers) = (layout.visible_params().len(), layout.num_arguments());
+    let counts = (params, buffers, layout.scalar_size as usize);
     let said =
         (entry.num_params as usize, entry.num_buffers as usize, entry.push_const_size as usize);
     if counts != said {

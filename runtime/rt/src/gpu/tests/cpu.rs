@@ -3,11 +3,13 @@
 use super::conformance::Subject;
 use super::support::{
     EMPTY, SPIN, buffer, bytes, cpu_blob, cpu_runtime, empty, extent_fits, host_blob, layout, line,
-    only, word, words,
+    only, scalar, word, words,
 };
 use crate::gpu::{Buffer, DriverKind, Element, ErrorKind, GpuConfig, LaunchSize};
-use magpie_types::fixed;
+use crate::testing::outputs;
 use magpie_types::kernel::{BlobCode, GpuBackend, HostKernel, HostLaunch};
+use magpie_types::print::{PrintPart, PrintSite, WORDS};
+use magpie_types::{PrimType, fixed};
 use std::time::{Duration, Instant};
 
 fn subject(threads: usize) -> Subject {
@@ -142,4 +144,43 @@ fn scratch_beyond_all_bounds_is_refused() {
     subject.runtime.launch_async(&subject.context, 77, line(1), &[], &[]).unwrap();
     assert_eq!(subject.context.synchronize().unwrap_err().kind, ErrorKind::ResourceExhausted);
     subject.context.synchronize().unwrap();
+}
+
+/// Puts a record of invocation 64 and one of invocation 1 into the buffer, and says that it wanted to
+/// put as many words more as the argument says.
+unsafe extern "C" fn report(launch: *const HostLaunch, _: u64, last: u64, _: *mut u8) {
+    // SAFETY: the test's layout has one scalar and the buffer for what is printed.
+    unsafe {
+        let wanted = (*launch).scalars.cast::<u32>().read();
+        let buffer = *(*launch).buffers;
+        assert_eq!(buffer.len, u64::from(WORDS));
+        if last == 2 {
+            // Nothing comes of what stands behind a place that there is not.
+            let words = [10 + wanted, 0, 64, 0, 0, 7, 0, 1, 0, 0, 6, 99];
+            buffer.data.cast::<[u32; 12]>().write(words);
+        }
+    }
+}
+
+fn print_from_a_kernel() {
+    let subject = subject(1);
+    let params = vec![scalar(0), buffer(0, fixed::U32, 4, true)];
+    let mut blob = host_blob(layout("report", params, GpuBackend::Cpu), report);
+    let parts = vec![PrintPart::Text("got".into()), PrintPart::Value(PrimType::U32)];
+    blob.layout.prints = vec![PrintSite { parts }];
+    subject.runtime.register_kernel(77, "report", vec![blob], None);
+    for wanted in [0, WORDS] {
+        subject.runtime.launch(&subject.context, 77, line(2), &[], &word(wanted)).unwrap();
+    }
+}
+
+#[test]
+fn what_kernels_print_comes_in_order_and_with_a_note_when_some_is_lost() {
+    let test =
+        "gpu::tests::cpu::what_kernels_print_comes_in_order_and_with_a_note_when_some_is_lost";
+    let (code, stdout, stderr) = outputs(test, &[print_from_a_kernel]).remove(0);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.ends_with("\ngot 6\ngot 7\ngot 6\ngot 7\n"), "{stdout}");
+    let note = "note: a launch of `report` printed more than its buffer of 4 MiB holds";
+    assert_eq!(stderr.matches(note).count(), 1, "{stderr}");
 }

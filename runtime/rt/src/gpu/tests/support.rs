@@ -59,6 +59,7 @@ pub(crate) fn layout(entry: &str, params: Vec<ParamLayout>, backend: GpuBackend)
         shared_bytes: 0,
         features: DeviceFeatures::default(),
         preconditions: Vec::new(),
+        prints: Vec::new(),
     }
 }
 

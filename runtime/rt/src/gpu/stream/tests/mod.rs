@@ -43,6 +43,7 @@ fn layout(kernel: u64) -> KernelLayout {
         shared_bytes: 0,
         features: DeviceFeatures::default(),
         preconditions: Vec::new(),
+        prints: Vec::new(),
     }
 }
 
