@@ -64,6 +64,7 @@ pub fn compile_host(
             code: &mut code,
             ids: &ids,
             values: vec![None; func.locals.len()],
+            vectors: FxHashMap::default(),
             blocks: Vec::new(),
             rotated: Vec::new(),
             variables: Vec::new(),
@@ -141,13 +142,15 @@ fn signature(code: &Code, ctx: &TypeCtx, f: &MpirFn) -> Signature {
     sig
 }
 
-struct Translator<'a, 'f, 'r> {
-    module: &'a Module,
-    f: &'a MpirFn,
-    b: FunctionBuilder<'f>,
-    code: &'a mut Code<'r>,
+pub(crate) struct Translator<'a, 'f, 'r> {
+    pub(crate) module: &'a Module,
+    pub(crate) f: &'a MpirFn,
+    pub(crate) b: FunctionBuilder<'f>,
+    pub(crate) code: &'a mut Code<'r>,
     ids: &'a [Option<FuncId>],
-    values: Vec<Option<ir::Value>>,
+    pub(crate) values: Vec<Option<ir::Value>>,
+    /// By vector: its registers.
+    pub(crate) vectors: FxHashMap<Value, Vec<ir::Value>>,
     blocks: Vec<Option<ir::Block>>,
     /// The heads of loops that are emitted at the end of each block before them, instead of once:
     /// the loop then tests its condition at the end of a round, and a round has one jump.
@@ -172,7 +175,7 @@ struct Translator<'a, 'f, 'r> {
 /// Instructions of the head of a loop, phis not counted, that are worth being emitted again.
 const MAX_ROTATED_INSTS: usize = 8;
 /// Blocks before the head of a loop, each of which gets a copy.
-const MAX_ROTATED_PREDS: usize = 3;
+const MAX_ROTATED_PREDS: usize = 4;
 /// Values from outside that a loop gets copies of.
 const MAX_KEPT: usize = 16;
 
@@ -209,6 +212,13 @@ impl Translator<'_, '_, '_> {
             for phi in f.phis(b) {
                 let data = f.inst(phi);
                 if let (Some(v), Some(block)) = (data.result(), self.blocks[b.index()]) {
+                    if self.is_of_vectors(phi) {
+                        let registers = self.registers_of(data.ty).into_iter();
+                        let registers = registers.map(|ty| self.b.append_block_param(block, ty));
+                        let registers = registers.collect();
+                        self.vectors.insert(v, registers);
+                        continue;
+                    }
                     let ty = machine_type(&self.module.types, data.ty);
                     self.values[v.index()] = Some(self.b.append_block_param(block, ty));
                 }
@@ -235,7 +245,8 @@ impl Translator<'_, '_, '_> {
         let is_loop = preds.iter().any(|&p| cfg.is_reachable(p) && cfg.is_retreating(p, b));
         let mut insts = f.block(b).insts.iter().filter(|&&i| f.inst(i).op != Op::Phi);
         let is_cheap = |&i: &Inst| {
-            !matches!(f.inst(i).op, Op::Call | Op::CallAddr | Op::RtRaw | Op::StackSlot)
+            !self.is_of_vectors(i)
+                && !matches!(f.inst(i).op, Op::Call | Op::CallAddr | Op::RtRaw | Op::StackSlot)
         };
         is_loop
             && b != Block(0)
@@ -243,6 +254,7 @@ impl Translator<'_, '_, '_> {
             && preds.len() <= MAX_ROTATED_PREDS
             && matches!(f.block(b).term, Terminator::Cbr { .. })
             && insts.clone().count() <= MAX_ROTATED_INSTS
+            && !f.phis(b).any(|i| self.is_of_vectors(i))
             && insts.all(is_cheap)
     }
 
@@ -272,8 +284,8 @@ impl Translator<'_, '_, '_> {
             let mut kept = Vec::new();
             let insts = blocks.iter().flat_map(|&b| &f.block(b).insts);
             for &v in insts.filter(|&&i| f.inst(i).op != Op::Phi).flat_map(|&i| f.args(i)) {
-                let is_outside =
-                    positions.def_block(f, v).is_some_and(|b| !self.loops.contains(l, b));
+                let is_outside = self.registers_of(f.ty(v)).is_empty()
+                    && positions.def_block(f, v).is_some_and(|b| !self.loops.contains(l, b));
                 if is_outside
                     && kept.len() < MAX_KEPT
                     && std::mem::replace(&mut noted[v.index()], l.0 + 1) != l.0 + 1
@@ -353,6 +365,10 @@ impl Translator<'_, '_, '_> {
             if f.inst(i).op == Op::Phi {
                 continue;
             }
+            if self.is_of_vectors(i) {
+                self.vector_inst(i);
+                continue;
+            }
             let value = self.inst(i);
             if let (Some(v), Some(value)) = (f.inst(i).result(), value) {
                 self.define(v, value);
@@ -361,7 +377,7 @@ impl Translator<'_, '_, '_> {
         self.terminator(block);
     }
 
-    fn value(&mut self, v: Value) -> ir::Value {
+    pub(crate) fn value(&mut self, v: Value) -> ir::Value {
         if let Some(kept) = self.here.and_then(|l| self.kept.get(&l))
             && let Some(&(_, variable)) = kept.iter().find(|kept| kept.0 == v)
         {
@@ -551,7 +567,10 @@ impl Translator<'_, '_, '_> {
         }
         let mut args = Vec::new();
         for phi in f.phis(to) {
-            if let Some(v) = f.phi_value(phi, from) {
+            let Some(v) = f.phi_value(phi, from) else { continue };
+            if self.is_of_vectors(phi) {
+                args.extend(self.registers_for_phi(v).into_iter().map(BlockArg::Value));
+            } else {
                 args.push(BlockArg::Value(self.value(v)));
             }
         }

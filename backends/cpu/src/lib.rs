@@ -2,10 +2,12 @@
 
 mod helpers;
 mod host;
+mod host_vectors;
 mod jit;
 mod kernel;
 mod pure;
 mod runtime;
+mod simd;
 
 pub use host::{HostCode, compile_host};
 pub use jit::{Executable, JitError};

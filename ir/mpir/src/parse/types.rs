@@ -127,8 +127,9 @@ impl<'a> Parser<'a> {
         self.expect(b',')?;
         let at = self.tok;
         let lanes = self.number_u32("the number of components")?;
-        if !(2..=4).contains(&lanes) {
-            return Err(self.error(at, "a vector has 2, 3 or 4 components"));
+        let is_wide = lanes.is_power_of_two() && lanes <= 64;
+        if !(2..=4).contains(&lanes) && !is_wide {
+            return Err(self.error(at, "a vector has 2, 3 or 4 components, or 8, 16, 32 or 64"));
         }
         self.expect(b'>')?;
         Ok(TypeKind::Vec(p, lanes as u8))

@@ -9,6 +9,7 @@ use magpie_types::TypeCtx;
 #[derive(Clone, Copy)]
 enum Pass {
     OfFn(fn(&mut MpirFn, &TypeCtx, &mut PassContext) -> bool),
+    OfTypes(fn(&mut MpirFn, &mut TypeCtx, &mut PassContext) -> bool),
     OfModule(fn(&mut Module) -> Result<(), String>),
 }
 
@@ -58,7 +59,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("simplify_cfg", Pass::OfFn(|f, _, ctx| simplify_cfg(f, ctx))),
     ("unroll", Pass::OfFn(|f, _, ctx| unroll(f, ctx))),
     ("unroll_barriers", Pass::OfFn(|f, _, ctx| unroll_barriers(f, ctx))),
-    ("unroll_counted", Pass::OfFn(|f, _, ctx| unroll_counted(f, ctx))),
+    ("widen_counted", Pass::OfTypes(widen_counted)),
 ];
 
 /// Runs the pass of a name over a module: over each function, when it is a pass over functions.
@@ -74,6 +75,13 @@ pub fn run_named_pass(module: &mut Module, name: &str) -> Result<(), String> {
     match pass {
         Pass::OfModule(run) => run(module)?,
         Pass::OfFn(run) => {
+            let mut ctx = PassContext::new();
+            let Module { types, fns, .. } = module;
+            for f in fns {
+                run(f, types, &mut ctx);
+            }
+        }
+        Pass::OfTypes(run) => {
             let mut ctx = PassContext::new();
             let Module { types, fns, .. } = module;
             for f in fns {

@@ -34,7 +34,7 @@ mod replacements;
 mod sccp;
 mod simplify_cfg;
 mod unroll;
-mod unroll_counted;
+mod widen_counted;
 
 pub use by_name::run_named_pass;
 pub use carry_callees::{callees_of, carry_callees, reached_by_calls};
@@ -61,4 +61,4 @@ pub use promote_slots::promote_slots;
 pub use sccp::sccp;
 pub use simplify_cfg::simplify_cfg;
 pub use unroll::{unroll, unroll_barriers};
-pub use unroll_counted::unroll_counted;
+pub use widen_counted::widen_counted;

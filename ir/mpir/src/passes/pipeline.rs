@@ -28,7 +28,7 @@ macro_rules! steps {
 /// Host functions that are not lowered.
 const OWNERSHIP: &[Step] = steps![hoist_uniqueness(types), hoist_views(types)];
 
-/// Lowered host functions.
+/// Lowered host functions, before loops are widened.
 const HOST: &[Step] = steps![
     promote_slots,
     simplify_cfg,
@@ -39,13 +39,10 @@ const HOST: &[Step] = steps![
     simplify_cfg,
     fold(types),
     licm(types),
-    unroll_counted,
-    simplify_cfg,
-    fold(types),
-    gvn(types),
-    dce,
-    simplify_cfg,
 ];
+
+/// And after it.
+const WIDENED: &[Step] = steps![simplify_cfg, fold(types), gvn(types), dce, simplify_cfg];
 
 /// Kernels and device functions: from closed to scalar and simple.
 const DEVICE: &[Step] = steps![simplify_cfg, lower_structs(types), fold(types), gvn(types)];
@@ -132,6 +129,10 @@ impl Pipeline {
     fn optimize_host_function(&mut self, module: &mut Module, id: FnId) {
         self.with_fn(module, id, |pipeline, module, f| {
             pipeline.run_all(module, f, HOST);
+            let start = pipeline.times.is_some().then(Instant::now);
+            widen_counted(f, &mut module.types, &mut pipeline.ctx);
+            pipeline.after(module, f, "widen_counted", start);
+            pipeline.run_all(module, f, WIDENED);
             f.compact(|_| true);
         });
     }
@@ -207,7 +208,7 @@ impl Pipeline {
         &mut self,
         module: &mut Module,
         id: FnId,
-        body: impl FnOnce(&mut Pipeline, &Module, &mut MpirFn),
+        body: impl FnOnce(&mut Pipeline, &mut Module, &mut MpirFn),
     ) {
         let slot = &mut module.fns[id.index()];
         let name = slot.name.clone();

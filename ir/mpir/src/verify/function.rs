@@ -141,6 +141,10 @@ impl Verifier<'_> {
             (_, TypeKind::Prim(p) | TypeKind::Vec(p, _)) if wide(p) => {
                 Err(format!("`{}` is not supported", name()))
             }
+            (Domain::LowHost, TypeKind::Vec(p, n)) if fills_registers(p, n) => Ok(()),
+            (Domain::LowHost, TypeKind::Vec(..)) => {
+                Err(format!("`{}` does not fill registers of 128 bits", name()))
+            }
             (_, TypeKind::Vec(..) | TypeKind::SharedArray(..) | TypeKind::LocalArray(..)) => {
                 Err(format!("`{}` is a type of device code", name()))
             }
@@ -170,6 +174,7 @@ impl Verifier<'_> {
             match types.kind(ty) {
                 TypeKind::Prim(PrimType::Unit | PrimType::U1) => return false,
                 TypeKind::Prim(p) | TypeKind::Vec(p, _) if p.bit_width() > 64 => return false,
+                TypeKind::Vec(_, n) if n > 4 => return false,
                 TypeKind::Prim(_) | TypeKind::Vec(..) => {}
                 TypeKind::Struct(s) if types.struct_def(s).category == Category::Value => {
                     rest.extend(types.struct_def(s).fields.iter().map(|f| f.ty));
@@ -179,4 +184,12 @@ impl Verifier<'_> {
         }
         true
     }
+}
+
+/// Whether vectors of a type are whole registers of 128 bits. Those of `bool` are as wide as what
+/// was compared.
+fn fills_registers(p: PrimType, n: u8) -> bool {
+    let is_float = matches!(p, PrimType::F32 | PrimType::F64);
+    let bits = u32::from(n) * p.bit_width();
+    p == PrimType::Bool && n.is_power_of_two() || (p.is_int() || is_float) && bits % 128 == 0
 }

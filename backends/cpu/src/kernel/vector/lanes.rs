@@ -2,7 +2,8 @@
 
 use super::LANES;
 use crate::pure::clif_type;
-use cranelift_codegen::ir::{self, ConstantData, InstBuilder, types};
+use crate::simd;
+use cranelift_codegen::ir::{self, InstBuilder, types};
 use cranelift_frontend::FunctionBuilder;
 use magpie_types::PrimType;
 
@@ -95,6 +96,5 @@ fn steps(b: &mut FunctionBuilder, step: i64) -> ir::Value {
     for n in 0..LANES as i64 {
         bytes.extend((n.wrapping_mul(step) as i32).to_le_bytes());
     }
-    let constant = b.func.dfg.constants.insert(ConstantData::from(bytes));
-    b.ins().vconst(types::I32X4, constant)
+    simd::bytes(b, types::I32X4, bytes)
 }
