@@ -4,6 +4,7 @@
 use crate::host::Translator;
 use crate::pure::{Pure, clif_type, constant};
 use crate::simd;
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, ConstantData, InstBuilder, MemFlagsData, types};
 use magpie_mpir::{Const, Inst, Op, Value};
 use magpie_types::{PrimType, TypeId, TypeKind};
@@ -67,7 +68,7 @@ impl Translator<'_, '_, '_> {
         match data.op {
             Op::MemStore => {
                 let address = self.value(f.arg(i, 0));
-                for (n, register) in (0..).zip(self.registers(f.arg(i, 1))) {
+                for (n, register) in (0..).zip(self.stored(f.arg(i, 1))) {
                     self.b.ins().store(UNALIGNED, register, address, data.imm as i32 + 16 * n);
                 }
             }
@@ -89,6 +90,18 @@ impl Translator<'_, '_, '_> {
         }
     }
 
+    /// The registers of a vector as they are in memory, where a `bool` is 0 or 1.
+    fn stored(&mut self, v: Value) -> Vec<ir::Value> {
+        match self.vector(self.f.ty(v)) {
+            Some((PrimType::Bool, _)) => {
+                let one = simd::bytes(&mut self.b, types::I8X16, vec![1; 16]);
+                let mask = self.mask(v, 8).into_iter();
+                mask.map(|m| self.b.ins().band(m, one)).collect()
+            }
+            _ => self.registers(v),
+        }
+    }
+
     /// The result of an instruction, where the machine has it for whole registers.
     fn in_registers(&mut self, i: Inst) -> Option<Vec<ir::Value>> {
         let f = self.f;
@@ -98,6 +111,15 @@ impl Translator<'_, '_, '_> {
         match data.op {
             Op::MemLoad => {
                 let address = self.value(first);
+                if to == PrimType::Bool {
+                    let zero = simd::bytes(&mut self.b, types::I8X16, vec![0; 16]);
+                    let load = |k: i32| {
+                        let at = data.imm as i32 + 16 * k;
+                        let bytes = self.b.ins().load(types::I8X16, UNALIGNED, address, at);
+                        self.b.ins().icmp(IntCC::NotEqual, bytes, zero)
+                    };
+                    return Some((0..n as i32 / 16).map(load).collect());
+                }
                 let registers = (0..).zip(self.registers_of(data.ty));
                 let load =
                     |(k, ty)| self.b.ins().load(ty, UNALIGNED, address, data.imm as i32 + 16 * k);
@@ -124,6 +146,10 @@ impl Translator<'_, '_, '_> {
                     return Some(pairs.map(|(x, y)| self.b.ins().select(cond, x, y)).collect());
                 }
                 let mask = self.mask(first, to.bit_width());
+                if let Some(Const::Zero) = f.as_const(f.arg(i, 2)) {
+                    let pairs = mask.into_iter().zip(pairs);
+                    return Some(pairs.map(|(m, (x, _))| self.only_where(m, x)).collect());
+                }
                 let choose = |(m, (x, y))| simd::choose(&mut self.b, m, x, y);
                 return Some(mask.into_iter().zip(pairs).map(choose).collect());
             }
@@ -157,6 +183,13 @@ impl Translator<'_, '_, '_> {
                 }
             })
             .collect()
+    }
+
+    /// A register where a mask is set, else zero.
+    fn only_where(&mut self, mask: ir::Value, v: ir::Value) -> ir::Value {
+        let ty = self.b.func.dfg.value_type(v);
+        let mask = simd::bits_as(&mut self.b, mask, ty);
+        self.b.ins().band(mask, v)
     }
 
     /// A vector of constants.

@@ -169,7 +169,7 @@ fn passes_preserve_loops() {
         verify(&plain, &format!("seed {seed}"));
         let main = plain.find_fn("@main").unwrap();
         let mut widened = plain.clone();
-        Pipeline::new().optimize_host(&mut widened, main);
+        Pipeline::new().optimize_host(&mut widened);
         verify(&widened, &format!("seed {seed}, optimised"));
         programs += 1;
         on_vectors += usize::from(print_module(&widened).contains("vec<"));

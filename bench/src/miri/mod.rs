@@ -5,6 +5,7 @@ pub(crate) mod command;
 pub(crate) mod cuda;
 mod driver;
 mod rust;
+mod rust_loops;
 
 use std::path::{Path, PathBuf};
 
@@ -17,135 +18,54 @@ use crate::harness::{Benchmark, Contender, Work};
 /// The peer of the loops on the host.
 const PEER: &str = "rust";
 
+/// A row of the table: `bench/miri/NAME.mi` beside a function in Rust.
+macro_rules! host {
+    ($name:ident, $amount:expr, $unit:literal, $peer:path) => {
+        Benchmark {
+            name: concat!("miri_host_", stringify!($name)),
+            work: Work { amount: $amount, unit: $unit },
+            peer: PEER,
+            tolerance: 0.0,
+            contenders: |_| contenders(concat!(stringify!($name), ".mi"), $peer),
+        }
+    };
+}
+
+/// The elements of most lists.
+const LIST: f64 = 262_144.0;
+
 /// Loops on the host. What is counted is what the innermost loop does in all its rounds; both
 /// contenders make their data themselves.
 pub(crate) const BENCHMARKS: &[Benchmark] = &[
-    Benchmark {
-        name: "miri_host_sum",
-        work: Work { amount: 262_144.0 * 100.0, unit: "element" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("sum.mi", rust::sum),
-    },
-    Benchmark {
-        name: "miri_host_saxpy",
-        work: Work { amount: 262_144.0 * 100.0, unit: "element" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("saxpy.mi", rust::saxpy),
-    },
-    Benchmark {
-        name: "miri_host_sieve",
-        work: Work { amount: 2e6, unit: "number" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("sieve.mi", rust::sieve),
-    },
-    Benchmark {
-        name: "miri_host_matmul",
-        work: Work { amount: 2.0 * 256.0 * 256.0 * 256.0, unit: "flop" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("matmul.mi", rust::matmul),
-    },
-    Benchmark {
-        name: "miri_host_mandelbrot",
-        work: Work { amount: 300.0 * 300.0, unit: "pixel" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("mandelbrot.mi", rust::mandelbrot),
-    },
-    Benchmark {
-        name: "miri_host_text",
-        work: Work { amount: 1_488_890.0, unit: "B" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("text.mi", rust::text),
-    },
-    Benchmark {
-        name: "miri_host_structs",
-        work: Work { amount: 64.0 * 64.0 * 100.0, unit: "body" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("structs.mi", rust::structs),
-    },
-    Benchmark {
-        name: "miri_host_sort",
-        work: Work { amount: 3000.0 * 2999.0 / 2.0, unit: "comparison" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("sort.mi", rust::sort),
-    },
-    Benchmark {
-        name: "miri_host_words",
-        work: Work { amount: 20_000.0, unit: "word" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("words.mi", rust::words),
-    },
-    Benchmark {
-        name: "miri_host_counts",
-        work: Work { amount: 200_000.0, unit: "number" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("counts.mi", rust::counts),
-    },
-    Benchmark {
-        name: "miri_host_stack",
-        work: Work { amount: 600_000.0, unit: "call" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("stack.mi", rust::stack),
-    },
-    Benchmark {
-        name: "miri_host_methods",
-        work: Work { amount: 1e6, unit: "call" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("methods.mi", rust::methods),
-    },
-    Benchmark {
-        name: "miri_host_enums",
-        work: Work { amount: 200_000.0, unit: "match" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("enums.mi", rust::enums),
-    },
-    Benchmark {
-        name: "miri_host_options",
-        work: Work { amount: 1.5e6, unit: "call" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("options.mi", rust::options),
-    },
-    Benchmark {
-        name: "miri_host_parse",
-        work: Work { amount: 50_000.0, unit: "number" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("parse.mi", rust::parse),
-    },
-    Benchmark {
-        name: "miri_host_particles",
-        work: Work { amount: 100_000.0, unit: "particle" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("particles.mi", rust::particles),
-    },
-    Benchmark {
-        name: "miri_host_grid",
-        work: Work { amount: 5.0 * 298.0 * 298.0, unit: "point" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("grid.mi", rust::grid),
-    },
-    Benchmark {
-        name: "miri_host_chars",
-        work: Work { amount: 425_000.0, unit: "character" },
-        peer: PEER,
-        tolerance: 0.0,
-        contenders: |_| contenders("chars.mi", rust::chars),
-    },
+    host!(sum, LIST * 100.0, "element", rust::sum),
+    host!(saxpy, LIST * 100.0, "element", rust::saxpy),
+    host!(sieve, 2e6, "number", rust::sieve),
+    host!(matmul, 2.0 * 256.0 * 256.0 * 256.0, "flop", rust::matmul),
+    host!(mandelbrot, 300.0 * 300.0, "pixel", rust::mandelbrot),
+    host!(text, 1_488_890.0, "B", rust::text),
+    host!(structs, 64.0 * 64.0 * 100.0, "body", rust::structs),
+    host!(sort, 3000.0 * 2999.0 / 2.0, "comparison", rust::sort),
+    host!(dot, LIST * 100.0, "element", rust_loops::dot),
+    host!(prefix, LIST * 100.0, "element", rust_loops::prefix),
+    host!(largest, LIST * 100.0, "element", rust_loops::largest),
+    host!(count, LIST * 100.0, "element", rust_loops::count),
+    host!(clamp, LIST * 50.0, "element", rust_loops::clamp),
+    host!(histogram, LIST * 20.0, "element", rust_loops::histogram),
+    host!(stencil, 510.0 * 510.0 * 40.0, "point", rust_loops::stencil),
+    host!(points, 1e5 * 100.0, "point", rust_loops::points),
+    host!(calls, LIST * 50.0, "element", rust_loops::calls),
+    host!(fibonacci, 7_049_155.0, "call", rust_loops::fibonacci),
+    host!(collatz, 3e5, "number", rust_loops::collatz),
+    host!(words, 20_000.0, "word", rust::words),
+    host!(counts, 200_000.0, "number", rust::counts),
+    host!(stack, 600_000.0, "call", rust::stack),
+    host!(methods, 1e6, "call", rust::methods),
+    host!(enums, 200_000.0, "match", rust::enums),
+    host!(options, 1.5e6, "call", rust::options),
+    host!(parse, 50_000.0, "number", rust::parse),
+    host!(particles, 100_000.0, "particle", rust::particles),
+    host!(grid, 5.0 * 298.0 * 298.0, "point", rust::grid),
+    host!(chars, 425_000.0, "character", rust::chars),
 ];
 
 fn contenders(program: &str, peer: fn() -> f64) -> Vec<Box<dyn Contender>> {

@@ -339,3 +339,18 @@ fn large_functions_take_linear_time() {
     body.push_str("  br x\nx:\n  ret");
     accept(&with(KERNEL, &body));
 }
+
+#[test]
+fn vectors_of_the_host_fill_registers() {
+    let refused = |head: &str, body: &str, fragment: &str| {
+        let text = format!("lowhost fn @f({head} {{\nb:\n{body}  ret\n}}\n");
+        let found = errors(&read(&text), Stage::Core);
+        assert!(found.iter().any(|d| d.message.contains(fragment)), "{text}\n{found:?}");
+    };
+    refused("%x: i32)", "  %1: vec<i32, 2> = vec.splat %x\n", "does not fill registers");
+    refused("%x: vec<i32, 4>)", "", "is a vector of host code");
+    accept("lowhost fn @f(%x: i32) {\nb:\n  %1: vec<i32, 8> = vec.splat %x\n  ret\n}\n");
+    let device = "device fn @f(%x: vec<i32, 8>) {\nb:\n  ret\n}\n";
+    let found = errors(&read(device), Stage::Core);
+    assert!(found[0].message.contains("no type of device code"), "{found:?}");
+}

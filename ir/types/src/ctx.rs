@@ -145,7 +145,8 @@ pub enum OpaqueKind {
 pub enum TypeKind {
     /// A scalar.
     Prim(PrimType),
-    /// 2, 3 or 4 components of one scalar type.
+    /// 2, 3 or 4 components of one scalar type; in lowered host code as many as are done at once, up
+    /// to 64.
     Vec(PrimType, u8),
     /// Immutable UTF-8 text on the heap.
     Str,
@@ -357,7 +358,7 @@ impl TypeCtx {
         }
     }
 
-    /// Number of components: 1 for a scalar, 2 to 4 for a vector, `None` otherwise.
+    /// Number of components: 1 for a scalar, at least 2 for a vector, `None` otherwise.
     pub fn lanes(&self, id: TypeId) -> Option<u8> {
         match self.kind(id) {
             TypeKind::Prim(_) => Some(1),

@@ -8,6 +8,7 @@
 use super::PassContext;
 use super::context::refill;
 use super::fold::is_commutative;
+use super::replacements::Replacements;
 use crate::analysis::guards::{Bound, Guards};
 use crate::analysis::predicate::Relation;
 use crate::analysis::{Cfg, ClassSet, Dominators, Loops, MemoryClasses};
@@ -33,7 +34,8 @@ pub fn gvn(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
     memory.compute(f, types);
     guards.compute(f, cfg, dom);
     states.start(f, cfg, loops, memory);
-    table.start(f.live_inst_count());
+    let stores = f.blocks.iter().flat_map(|b| &b.insts).filter(|&&i| is_forwarded(f, i)).count();
+    table.start(f.live_inst_count() + stores);
     known.start(f);
     replacements.start(f);
     let mut changed = false;
@@ -56,7 +58,13 @@ pub fn gvn(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
             let leader = match (version, f.inst(i).result()) {
                 (Some(version), Some(_)) => table.find_or_insert(f, i, b, version, dom),
                 _ => {
-                    states.write(memory.effects(f, i).writes);
+                    let written = memory.effects(f, i).writes;
+                    states.write(written);
+                    if is_forwarded(f, i)
+                        && let Some(version) = states.version(written)
+                    {
+                        forward(f, table, replacements, (i, b, version), dom);
+                    }
                     None
                 }
             };
@@ -83,6 +91,32 @@ pub fn gvn(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
 
 fn is_numbered_load(op: Op) -> bool {
     matches!(op, Op::GpuBufferLoad | Op::GpuLeafLoad | Op::MemLoad)
+}
+
+/// Whether what an instruction stores is what a load from there gives. A store to a buffer may be
+/// dropped.
+fn is_forwarded(f: &MpirFn, i: Inst) -> bool {
+    f.inst(i).op == Op::MemStore
+}
+
+/// Remembers a load that no block lists behind a store to the same place, and that it gives what
+/// is stored.
+fn forward(
+    f: &mut MpirFn,
+    table: &mut Table,
+    replacements: &mut Replacements,
+    (store, b, version): (Inst, Block, u32),
+    dom: &Dominators,
+) {
+    let inst = *f.inst(store);
+    let &[address, stored] = f.args(store) else { return };
+    let ty = f.ty(stored);
+    let load = f.make_inst(Op::MemLoad, inst.flags, ty, &[address], inst.imm, inst.span);
+    if table.find_or_insert(f, load, b, version, dom).is_none()
+        && let Some(loaded) = f.inst(load).result()
+    {
+        replacements.set(loaded, stored);
+    }
 }
 
 /// Whether equal operands give equal results; an op that traps has then trapped before.

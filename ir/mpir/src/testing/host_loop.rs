@@ -245,7 +245,20 @@ impl Generator {
             let depth = 1 + self.rng.below(2);
             let value = self.value(self.types[array], depth);
             let address = self.element(array);
-            let _ = writeln!(self.body, "  mem.store {address}, {value}");
+            if self.rng.chance(70) {
+                let _ = writeln!(self.body, "  mem.store {address}, {value}");
+                return;
+            }
+            // In some rounds only; in some of the programs it is looked at in all.
+            if self.rng.chance(80) {
+                self.inst(self.types[array], &format!("mem.load {address}"));
+            }
+            let cond = self.condition(1);
+            let (way, meet) = (self.new_block(), self.new_block());
+            let ways = if self.rng.chance(50) { [&way, &meet] } else { [&meet, &way] };
+            let _ = writeln!(self.body, "  cbr {cond}, {}, {}\n{way}:", ways[0], ways[1]);
+            let _ = writeln!(self.body, "  mem.store {address}, {value}\n  br {meet}");
+            self.start(meet);
             return;
         }
         let is_float = self.rng.chance(10);

@@ -48,6 +48,12 @@ impl Verifier<'_> {
             if ty == fixed::UNIT && is_machine && self.stage == Stage::Core {
                 self.head_fault(format!("parameter {n} has type `unit`"));
             }
+            if f.domain == Domain::LowHost && self.is_vector(ty) {
+                self.head_fault(format!("parameter {n} is a vector of host code"));
+            }
+        }
+        if f.domain == Domain::LowHost && self.is_vector(f.ret_ty) {
+            self.head_fault("the result is a vector of host code");
         }
         let Some(meta) = &f.gpu_meta else { return };
         if f.domain != Domain::Device {
@@ -122,6 +128,10 @@ impl Verifier<'_> {
         }
         let name = print_type(&self.m.types, ty);
         Err(format!("a constant of type `{name}` has the payload {c:?}"))
+    }
+
+    pub(super) fn is_vector(&self, ty: TypeId) -> bool {
+        self.m.types.contains(ty) && matches!(self.m.types.kind(ty), TypeKind::Vec(..))
     }
 
     /// Whether values of the type may exist here.

@@ -35,6 +35,7 @@ impl InstCheck<'_, '_> {
     fn check(&self) -> Check {
         let op = self.data.op;
         self.check_place()?;
+        self.check_vectors()?;
         self.check_flags()?;
         if op != Op::Phi {
             self.check_immediate()?;
@@ -75,6 +76,21 @@ impl InstCheck<'_, '_> {
             return Ok(());
         }
         Err(Fault::structure(format!("`{}` stands only {where_}", self.data.op.name())))
+    }
+
+    /// On the host, vectors are several rounds of a loop: what a loop does with scalars there is.
+    fn check_vectors(&self) -> Check {
+        let (op, f) = (self.data.op, self.v.f);
+        let by_component = op.is_pure() && !matches!(op, crate::lowered_vector_ops!());
+        let is_known = matches!(op, Op::Phi | Op::MemLoad | Op::MemStore | Op::VecSplat);
+        if f.domain != Domain::LowHost || by_component || is_known {
+            return Ok(());
+        }
+        let is_vector = |ty| self.v.is_vector(ty);
+        if !is_vector(self.data.ty) && !self.args().iter().any(|&v| is_vector(f.ty(v))) {
+            return Ok(());
+        }
+        Err(Fault::structure(format!("host code has no `{}` of vectors", op.name())))
     }
 
     fn check_flags(&self) -> Check {

@@ -8,7 +8,7 @@ use super::append;
 use super::enter::Entrance;
 use super::find::{Counted, LoopView};
 use super::linear::Linear;
-use crate::{Inst, MpirFn, Op, Value};
+use crate::{Block, Inst, MpirFn, Op, Terminator, Value};
 use magpie_types::{PrimType, fixed};
 
 /// Groups of one loop.
@@ -19,12 +19,21 @@ const MAX_PAIRS: usize = 12;
 /// An access to a scalar in each round, or to the same one in all rounds.
 pub(super) struct Access {
     pub(super) inst: Inst,
+    /// What is so in the rounds that do it; nothing when all do.
+    pub(super) conditions: Vec<Condition>,
     /// The number of its group.
     pub(super) group: usize,
     /// What its address is more than that of the group, in bytes.
     pub(super) offset: i64,
     size: i64,
     is_store: bool,
+}
+
+/// That a value of the loop is true, or false.
+#[derive(Clone, Copy)]
+pub(super) struct Condition {
+    pub(super) value: Value,
+    pub(super) is: bool,
 }
 
 /// Accesses whose addresses differ by constants.
@@ -63,14 +72,10 @@ impl Accesses {
             let size = i64::from(PrimType::from_id(ty)?.size());
             let address = Linear::of(view, counted.counter, f.arg(inst, 0))?;
             let is_one_place = address.step == 0 && !is_store;
-            // What is done in some rounds only must not be done in the others.
-            let is_always = view
-                .positions
-                .block(inst)
-                .is_some_and(|b| view.dom.dominates(b, counted.candidate.latch));
-            if !is_always || address.pointer.is_none() || address.step != size && !is_one_place {
+            if address.pointer.is_none() || address.step != size && !is_one_place {
                 return None;
             }
+            let conditions = conditions(view, counted, view.positions.block(inst)?)?;
             let offset = offset_of(f, inst, &address)?;
             let group = match groups.iter().position(|g| g.address.is_parallel(&address)) {
                 Some(group) => group,
@@ -83,7 +88,16 @@ impl Accesses {
             let g = &mut groups[group];
             g.reach = (g.reach.0.min(offset), g.reach.1.max(offset + size));
             g.has_store |= is_store;
-            accesses.push(Access { inst, group, offset, size, is_store });
+            accesses.push(Access { inst, conditions, group, offset, size, is_store });
+        }
+        // What some rounds do is done in all, a store with what is there: in all rounds there must
+        // be something.
+        let is_there = |x: &Access| {
+            let mut others = accesses.iter().filter(|y| y.conditions.is_empty());
+            others.any(|y| (x.group, x.offset, x.size) == (y.group, y.offset, y.size))
+        };
+        if !accesses.iter().all(is_there) {
+            return None;
         }
         let mut pairs = Vec::new();
         for (n, group) in groups.iter().enumerate() {
@@ -131,6 +145,24 @@ impl Group {
         let high = add(f, last, self.reach.1 - self.address.step);
         (low, high)
     }
+}
+
+/// What is so in the rounds that come to a block of the loop, from the inside out.
+fn conditions(view: &LoopView, counted: &Counted, mut b: Block) -> Option<Vec<Condition>> {
+    let mut conditions = Vec::new();
+    while !view.dom.dominates(b, counted.candidate.latch) {
+        let from = view.dom.idom(b)?;
+        let Terminator::Cbr { cond, then, else_ } = view.f.block(from).term else { return None };
+        if view.cfg.preds(b) != [from] || then == else_ {
+            return None;
+        }
+        // Checks hold.
+        if !counted.ends.contains(&then) && !counted.ends.contains(&else_) {
+            conditions.push(Condition { value: cond, is: then == b });
+        }
+        b = from;
+    }
+    Some(conditions)
 }
 
 /// The most rounds that may be done at once: with more, one access would come before another one

@@ -5,7 +5,7 @@ use super::find::{Counted, LoopView};
 use super::memory::Accesses;
 use super::reduction::{Reduction, Step};
 use crate::{Inst, Memory, MpirFn, Op, Value};
-use magpie_types::{PrimType, TypeId};
+use magpie_types::{PrimType, TypeId, fixed};
 
 /// Bits of a vector register.
 const REGISTER: u32 = 128;
@@ -58,7 +58,10 @@ pub(super) fn plan(view: &LoopView, counted: &Counted) -> Option<Plan> {
 
     let mut needed = Needed { widths: Widths::default(), work: Vec::new() };
     for access in accesses.accesses.iter().filter(|a| f.inst(a.inst).op == Op::MemStore) {
-        needed.work.push(f.arg(access.inst, 1));
+        let value = f.arg(access.inst, 1);
+        needed.widths.note_in_memory(f.ty(value))?;
+        needed.work.push(value);
+        needed.work.extend(access.conditions.iter().map(|c| c.value));
     }
     for reduction in &reductions {
         needed.widths.note(reduction.ty)?;
@@ -126,7 +129,7 @@ impl Needed {
                 PrimType::from_id(f.ty(v)).filter(|&p| p != PrimType::Bool)?;
                 self.work.extend([cond, then, else_]);
             } else if op == Op::MemLoad {
-                PrimType::from_id(f.ty(v)).filter(|&p| p != PrimType::Bool)?;
+                self.widths.note_in_memory(f.ty(v))?;
             } else {
                 let &first = f.args(i).first()?;
                 let from = PrimType::from_id(f.ty(first))?;
@@ -161,10 +164,21 @@ impl Widths {
         if !is_known {
             return None;
         }
-        let width = prim.bit_width();
+        self.note_bits(prim.bit_width());
+        Some(())
+    }
+
+    /// The same of what is loaded or stored: a `bool` is a byte there.
+    fn note_in_memory(&mut self, ty: TypeId) -> Option<()> {
+        if ty == fixed::BOOL {
+            self.note_bits(8);
+        }
+        self.note(ty)
+    }
+
+    fn note_bits(&mut self, width: u32) {
         self.least = Some(self.least.map_or(width, |w| w.min(width)));
         self.largest = Some(self.largest.map_or(width, |w| w.max(width)));
-        Some(())
     }
 
     /// How many components there are, for so many operations, at most so many.

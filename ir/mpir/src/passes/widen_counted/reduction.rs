@@ -76,6 +76,19 @@ impl Reduction {
         self.chain.contains(&v)
     }
 
+    /// What makes `then` of `before`, and from what, if zero in its place changes nothing.
+    pub(super) fn addition(&self, f: &MpirFn, then: Value, before: Value) -> Option<(Op, Value)> {
+        let &(_, step) = self.steps.iter().find(|step| f.inst(step.0).result() == Some(then))?;
+        let is_neutral = matches!(self.op, Op::IAdd | Op::IOr | Op::IXor);
+        match step {
+            Step::Combine { carried, other } if carried == before && is_neutral => {
+                Some((self.op, other))
+            }
+            Step::Subtract { carried, other } if carried == before => Some((Op::ISub, other)),
+            Step::Combine { .. } | Step::Subtract { .. } | Step::Choose(_) => None,
+        }
+    }
+
     /// Whether the whole may be combined with itself.
     pub(super) fn is_idempotent(&self) -> bool {
         !matches!(self.op, Op::IAdd | Op::IXor | Op::IMul)

@@ -6,7 +6,8 @@
 //!     i += 4
 //! ```
 //!
-//! Accesses whose addresses differ by constants share one address.
+//! Accesses whose addresses differ by constants share one address. What is loaded from where the
+//! round before has stored is carried over.
 
 use super::super::context::refill;
 use super::super::replacements::Replacements;
@@ -31,9 +32,12 @@ pub(super) struct Unrolled {
     /// What the addresses of the accesses begin with.
     bases: Vec<Linear>,
     accesses: Vec<Access>,
+    /// The accesses that load what the one store of the round before has stored, and that.
+    carried: Option<(usize, usize)>,
 }
 
 /// An access to memory.
+#[derive(Clone, Copy)]
 struct Access {
     inst: Inst,
     /// The number of its base.
@@ -47,8 +51,8 @@ impl Unrolled {
         let f = view.f;
         let size = counted.candidate.size;
         let rounds = if size <= SMALL_SIZE { ROUNDS_OF_SMALL } else { ROUNDS };
-        let mut unrolled =
-            Unrolled { rounds, size: size * rounds, bases: Vec::new(), accesses: Vec::new() };
+        let (bases, accesses) = (Vec::new(), Vec::new());
+        let mut unrolled = Unrolled { rounds, size: size * rounds, bases, accesses, carried: None };
         let insts = counted.blocks.iter().flat_map(|&b| &f.block(b).insts);
         for &inst in insts.filter(|&&i| matches!(f.inst(i).op, Op::MemLoad | Op::MemStore)) {
             let address = f.arg(inst, 0);
@@ -66,7 +70,28 @@ impl Unrolled {
             });
             unrolled.accesses.push(Access { inst, base, offset });
         }
+        unrolled.carried = unrolled.find_carried(view, counted);
         unrolled
+    }
+
+    fn find_carried(&self, view: &LoopView, counted: &Counted) -> Option<(usize, usize)> {
+        let f = view.f;
+        let is_always = |i| {
+            let block = view.positions.block(i);
+            block.is_some_and(|b| view.dom.dominates(b, counted.candidate.latch))
+        };
+        let insts = counted.blocks.iter().flat_map(|&b| &f.block(b).insts);
+        let mut stores = insts.filter(|&&i| f.inst(i).op == Op::MemStore);
+        let (&store, None) = (stores.next()?, stores.next()) else { return None };
+        let n = self.accesses.iter().position(|a| a.inst == store && is_always(a.inst))?;
+        let stored = &self.accesses[n];
+        let before = stored.offset.checked_sub(self.bases[stored.base].step)?;
+        let load = self.accesses.iter().position(|a| {
+            (a.base, a.offset) == (stored.base, before)
+                && f.inst(a.inst).ty == f.ty(f.arg(store, 1))
+                && is_always(a.inst)
+        })?;
+        Some((load, n))
     }
 
     /// The number of instructions, about.
@@ -87,7 +112,7 @@ impl Unrolled {
             self.bases.iter().map(|base| base.base(f, entrance.decision)).collect();
 
         refill(values, f.locals.len(), Value(u32::MAX));
-        let (head, body) = (f.add_block(), f.add_block());
+        let [start, head, body] = [(); 3].map(|()| f.add_block());
         let phis: Vec<Inst> = f.phis(c.header).collect();
         let mut carried = Vec::with_capacity(phis.len());
         for &phi in &phis {
@@ -95,7 +120,7 @@ impl Unrolled {
             let (Some(v), Some(first)) = (inst.result(), f.phi_value(phi, c.preheader)) else {
                 continue;
             };
-            let copy = f.make_phi(inst.ty, &[(entrance.decision, first)], inst.span);
+            let copy = f.make_phi(inst.ty, &[(start, first)], inst.span);
             f.block_mut(head).insts.push(copy);
             let Some(copied) = f.inst(copy).result() else { continue };
             carried.push((phi, copy, first, copied));
@@ -103,9 +128,21 @@ impl Unrolled {
         }
         let counter = values[counted.counter.index()];
         let span = f.block(c.header).term_span;
-        for b in [head, body] {
+        for b in [start, head, body] {
             f.block_mut(b).term_span = span;
         }
+        f.block_mut(start).term = Terminator::Br(head);
+        let carried_over = self.carried.map(|(load, store)| {
+            let Access { inst, base, offset } = self.accesses[load];
+            let address = self.bases[base].at(f, start, bases[base], counted.first);
+            let inst = *f.inst(inst);
+            let args = [address];
+            let first =
+                f.append(start, Op::MemLoad, inst.flags, inst.ty, &args, offset as u64, inst.span);
+            let phi = f.make_phi(inst.ty, &[(start, first.unwrap_or(address))], inst.span);
+            f.block_mut(head).insts.push(phi);
+            (self.accesses[load].inst, self.accesses[store].inst, phi)
+        });
         let goes_on = append(f, head, Op::IcmpSlt, fixed::BOOL, &[counter, entrance.end]);
         f.block_mut(head).term = Terminator::Cbr { cond: goes_on, then: body, else_: c.header };
         let addresses: Vec<Value> = self
@@ -118,7 +155,7 @@ impl Unrolled {
 
         let blocks: Vec<Block> = counted.blocks.iter().chain(&counted.ends).copied().collect();
         let mut copier = Copier { f, blocks: &blocks, candidate: c, values, replacements };
-        let mut from = body;
+        let (mut from, mut last_stored) = (body, None);
         for round in 0..self.rounds {
             let copies: Vec<Block> = blocks.iter().map(|_| copier.f.add_block()).collect();
             match round {
@@ -130,6 +167,15 @@ impl Unrolled {
                 copier.copy_terminator(n, &copies, false);
             }
             for (i, copy) in made {
+                if let Some((load, store, phi)) = carried_over {
+                    let results = copier.f.inst(copy).result().zip(copier.f.inst(phi).result());
+                    if let Some((loaded, before)) = results.filter(|_| i == load && round == 0) {
+                        copier.replacements.set(loaded, before);
+                    }
+                    if i == store {
+                        last_stored = Some(copier.f.arg(copy, 1));
+                    }
+                }
                 if let Some(access) = self.accesses.iter().find(|a| a.inst == i) {
                     let step = self.bases[access.base].step;
                     copier.f.args_mut(copy)[0] = addresses[access.base];
@@ -152,10 +198,15 @@ impl Unrolled {
         f.block_mut(from).term = Terminator::Br(head);
         for (&(_, copy, first, _), next) in carried.iter().zip(next) {
             let Some(next) = next else { continue };
-            f.set_phi_arms(copy, &[(entrance.decision, first), (from, next)]);
+            f.set_phi_arms(copy, &[(start, first), (from, next)]);
+        }
+        if let Some((_, _, phi)) = carried_over {
+            let mut arms: Vec<_> = f.phi_arms(phi).collect();
+            arms.extend(last_stored.map(|v| (from, v)));
+            f.set_phi_arms(phi, &arms);
         }
         let left: Vec<Value> = carried.iter().map(|c| c.3).collect();
-        join(f, counted, &entrance, head, (head, &left));
+        join(f, counted, &entrance, start, (head, &left));
     }
 }
 

@@ -178,7 +178,29 @@ impl Body<'_> {
             let span = inst.span;
             match inst.result() {
                 None => {
-                    let value = self.vector(self.f.arg(i, 1));
+                    let mut value = self.vector(self.f.arg(i, 1));
+                    if !access.conditions.is_empty() {
+                        // The other rounds store what is there.
+                        let ty = self.f.ty(value);
+                        let args = [address];
+                        let load = self.f.append(
+                            self.main,
+                            Op::MemLoad,
+                            inst.flags,
+                            ty,
+                            &args,
+                            offset,
+                            span,
+                        );
+                        let there = load.unwrap_or(value);
+                        for condition in &access.conditions {
+                            let cond = self.vector(condition.value);
+                            let (then, else_) =
+                                if condition.is { (value, there) } else { (there, value) };
+                            let args = [cond, then, else_];
+                            value = append(self.f, self.main, Op::Select, ty, &args);
+                        }
+                    }
                     let args = [address, value];
                     self.f.append(self.main, inst.op, inst.flags, inst.ty, &args, offset, span);
                 }
@@ -228,10 +250,21 @@ impl Body<'_> {
                 let args = [self.vector(carried), self.vector(other)];
                 self.emit(Op::ISub, Flags::NONE, r.ty, &args, i)
             }
-            Step::Choose(Choice { cond, then, else_ }) => {
-                let args = [cond, then, else_].map(|v| self.vector(v));
-                self.emit(Op::Select, Flags::NONE, r.ty, &args, i)
-            }
+            Step::Choose(Choice { cond, then, else_ }) => match r.addition(self.f, then, else_) {
+                // Nothing is added in the other rounds.
+                Some((op, other)) => {
+                    let other = self.vector(other);
+                    let nothing = self.f.zero(self.f.ty(other));
+                    let args = [self.vector(cond), other, nothing];
+                    let other = self.emit(Op::Select, Flags::NONE, r.ty, &args, i);
+                    let args = [self.vector(else_), other];
+                    self.emit(op, Flags::NONE, r.ty, &args, i)
+                }
+                None => {
+                    let args = [cond, then, else_].map(|v| self.vector(v));
+                    self.emit(Op::Select, Flags::NONE, r.ty, &args, i)
+                }
+            },
         };
         self.values.insert(v, vector);
     }
