@@ -74,6 +74,7 @@ fn memory(rng: &mut Rng, program: &LoopProgram) -> Blocks {
         let element = |rng: &mut Rng| match p {
             PrimType::F32 => u64::from((rng.below(64) as f32 * 0.75 - 20.0).to_bits()),
             PrimType::F64 => (rng.below(64) as f64 * 0.75 - 20.0).to_bits(),
+            PrimType::Bool => rng.below(2) as u64,
             _ if rng.chance(30) => rng.bits(),
             _ => (rng.below(32) as u64).wrapping_sub(8),
         };

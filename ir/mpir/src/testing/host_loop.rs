@@ -54,7 +54,11 @@ const FLOAT_COMPARES: &[&str] = &[
 pub fn random_loop(seed: u64) -> LoopProgram {
     let mut rng = Rng::new(seed);
     let first = rng.pick(TYPES).unwrap_or(PrimType::I64);
-    let second = if rng.chance(50) { first } else { rng.pick(TYPES).unwrap_or(first) };
+    let second = match rng.below(100) {
+        0..50 => first,
+        50..60 => PrimType::Bool,
+        _ => rng.pick(TYPES).unwrap_or(first),
+    };
     let mut g = Generator {
         rng,
         body: String::new(),
@@ -168,6 +172,9 @@ impl Generator {
 
     /// A value of a type.
     fn value(&mut self, ty: PrimType, depth: usize) -> String {
+        if ty == PrimType::Bool {
+            return self.condition(depth);
+        }
         let choice = if depth == 0 { self.rng.below(50) } else { self.rng.below(100) };
         let is_float = ty.is_float();
         match choice {
@@ -218,10 +225,16 @@ impl Generator {
     }
 
     fn condition(&mut self, depth: usize) -> String {
-        let of = self.types[self.rng.below(3)];
-        let op = self.pick(if of.is_float() { FLOAT_COMPARES } else { INT_COMPARES });
-        let (x, y) = (self.value(of, 0), self.value(of, 0));
-        let cond = self.inst(PrimType::Bool, &format!("{op} {x}, {y}"));
+        let array = self.rng.below(3);
+        let of = self.types[array];
+        let cond = if of == PrimType::Bool {
+            let address = self.element(array);
+            self.inst(of, &format!("mem.load {address}"))
+        } else {
+            let op = self.pick(if of.is_float() { FLOAT_COMPARES } else { INT_COMPARES });
+            let (x, y) = (self.value(of, 0), self.value(of, 0));
+            self.inst(PrimType::Bool, &format!("{op} {x}, {y}"))
+        };
         if depth == 0 || self.rng.chance(70) {
             return cond;
         }
