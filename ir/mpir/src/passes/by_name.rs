@@ -8,58 +8,58 @@ use magpie_types::TypeCtx;
 /// What a name stands for.
 #[derive(Clone, Copy)]
 enum Pass {
-    OfFn(fn(&mut MpirFn, &TypeCtx, &mut PassContext) -> bool),
-    OfTypes(fn(&mut MpirFn, &mut TypeCtx, &mut PassContext) -> bool),
-    OfModule(fn(&mut Module) -> Result<(), String>),
+    Function(fn(&mut MpirFn, &TypeCtx, &mut PassContext) -> bool),
+    Typed(fn(&mut MpirFn, &mut TypeCtx, &mut PassContext) -> bool),
+    Module(fn(&mut Module) -> Result<(), String>),
 }
 
 const PASSES: &[(&str, Pass)] = &[
-    ("dce", Pass::OfFn(|f, _, ctx| dce(f, ctx))),
+    ("dce", Pass::Function(|f, _, ctx| dce(f, ctx))),
     (
         "elide_bounds_checks",
-        Pass::OfFn(|f, types, ctx| elide_bounds_checks(f, types, LaunchFacts::of(f), ctx)),
+        Pass::Function(|f, types, ctx| elide_bounds_checks(f, types, LaunchFacts::of(f), ctx)),
     ),
-    ("elide_index_checks", Pass::OfFn(|f, _, ctx| elide_index_checks(f, ctx))),
-    ("fold", Pass::OfFn(fold)),
-    ("gvn", Pass::OfFn(gvn)),
-    ("hoist_uniqueness", Pass::OfFn(hoist_uniqueness)),
-    ("hoist_views", Pass::OfFn(hoist_views)),
-    ("if_convert", Pass::OfFn(|f, _, ctx| if_convert(f, ctx))),
-    ("inline_calls", Pass::OfModule(inline)),
-    ("insert_preheaders", Pass::OfFn(|f, _, ctx| insert_preheaders(f, ctx))),
-    ("licm", Pass::OfFn(licm)),
+    ("elide_index_checks", Pass::Function(|f, _, ctx| elide_index_checks(f, ctx))),
+    ("fold", Pass::Function(fold)),
+    ("gvn", Pass::Function(gvn)),
+    ("hoist_uniqueness", Pass::Function(hoist_uniqueness)),
+    ("hoist_views", Pass::Function(hoist_views)),
+    ("if_convert", Pass::Function(|f, _, ctx| if_convert(f, ctx))),
+    ("inline_calls", Pass::Module(inline)),
+    ("insert_preheaders", Pass::Function(|f, _, ctx| insert_preheaders(f, ctx))),
+    ("licm", Pass::Function(licm)),
     (
         "lower_arc",
-        Pass::OfModule(|m| {
+        Pass::Module(|m| {
             lower_arc(m);
             Ok(())
         }),
     ),
     (
         "lower_bounds_checks",
-        Pass::OfFn(|f, types, ctx| lower_bounds_checks(f, types, IndexWidth::Bits32, ctx)),
+        Pass::Function(|f, types, ctx| lower_bounds_checks(f, types, IndexWidth::Bits32, ctx)),
     ),
     (
         "lower_bounds_checks_64",
-        Pass::OfFn(|f, types, ctx| lower_bounds_checks(f, types, IndexWidth::Bits64, ctx)),
+        Pass::Function(|f, types, ctx| lower_bounds_checks(f, types, IndexWidth::Bits64, ctx)),
     ),
     (
         "lower_host",
-        Pass::OfModule(|m| {
+        Pass::Module(|m| {
             // There is no source text here: bytes stand for lines.
             lower_host(m, &|at| at.is_some().then(|| format!("{}:{}", at.file.0, at.start)));
             Ok(())
         }),
     ),
-    ("lower_structs", Pass::OfFn(lower_structs)),
-    ("lower_vectors", Pass::OfFn(lower_vectors)),
-    ("optimize", Pass::OfModule(optimize)),
-    ("promote_slots", Pass::OfFn(|f, _, ctx| promote_slots(f, ctx))),
-    ("sccp", Pass::OfFn(|f, _, ctx| sccp(f, ctx))),
-    ("simplify_cfg", Pass::OfFn(|f, _, ctx| simplify_cfg(f, ctx))),
-    ("unroll", Pass::OfFn(|f, _, ctx| unroll(f, ctx))),
-    ("unroll_barriers", Pass::OfFn(|f, _, ctx| unroll_barriers(f, ctx))),
-    ("widen_counted", Pass::OfTypes(widen_counted)),
+    ("lower_structs", Pass::Function(lower_structs)),
+    ("lower_vectors", Pass::Function(lower_vectors)),
+    ("optimize", Pass::Module(optimize)),
+    ("promote_slots", Pass::Function(|f, _, ctx| promote_slots(f, ctx))),
+    ("sccp", Pass::Function(|f, _, ctx| sccp(f, ctx))),
+    ("simplify_cfg", Pass::Function(|f, _, ctx| simplify_cfg(f, ctx))),
+    ("unroll", Pass::Function(|f, _, ctx| unroll(f, ctx))),
+    ("unroll_barriers", Pass::Function(|f, _, ctx| unroll_barriers(f, ctx))),
+    ("widen_counted", Pass::Typed(widen_counted)),
 ];
 
 /// Runs the pass of a name over a module: over each function, when it is a pass over functions.
@@ -73,15 +73,15 @@ pub fn run_named_pass(module: &mut Module, name: &str) -> Result<(), String> {
         return Err(format!("there is no pass `{name}`; there are {}", names.join(", ")));
     };
     match pass {
-        Pass::OfModule(run) => run(module)?,
-        Pass::OfFn(run) => {
+        Pass::Module(run) => run(module)?,
+        Pass::Function(run) => {
             let mut ctx = PassContext::new();
             let Module { types, fns, .. } = module;
             for f in fns {
                 run(f, types, &mut ctx);
             }
         }
-        Pass::OfTypes(run) => {
+        Pass::Typed(run) => {
             let mut ctx = PassContext::new();
             let Module { types, fns, .. } = module;
             for f in fns {
