@@ -107,3 +107,21 @@ extern "C" fn f16_fma(a: u16, b: u16, c: u16) -> u16 {
 extern "C" fn bf16_fma(a: u16, b: u16, c: u16) -> u16 {
     fma(PrimType::Bf16, a, b, c)
 }
+
+/// The symbol under which code for processors without SSSE3 finds [`pick_bytes`].
+#[cfg(target_arch = "x86_64")]
+pub(crate) const PICK_BYTES: &str = "__cranelift_x86_pshufb";
+
+/// What the instruction `pshufb` does: the bytes at these places, zero where the top bit is set.
+#[cfg(target_arch = "x86_64")]
+#[expect(improper_ctypes_definitions, reason = "generated code passes the same registers")]
+pub(crate) extern "C" fn pick_bytes(
+    bytes: std::arch::x86_64::__m128i,
+    places: std::arch::x86_64::__m128i,
+) -> std::arch::x86_64::__m128i {
+    // SAFETY: registers of 16 bytes, any of which may have any value.
+    let [bytes, places]: [[u8; 16]; 2] = unsafe { std::mem::transmute([bytes, places]) };
+    let picked = places.map(|at| if at < 128 { bytes[usize::from(at & 15)] } else { 0 });
+    // SAFETY: as above.
+    unsafe { std::mem::transmute(picked) }
+}

@@ -33,6 +33,7 @@ impl From<ModuleError> for JitError {
     }
 }
 
+/// This processor, or with `MAGPIE_CPU=baseline` any of its architecture.
 fn isa() -> Result<OwnedTargetIsa, JitError> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     let made = ISA.get_or_init(|| {
@@ -47,7 +48,10 @@ fn isa() -> Result<OwnedTargetIsa, JitError> {
         ] {
             flags.set(name, value).map_err(|e| e.to_string())?;
         }
-        cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
+        let here = std::env::var_os("MAGPIE_CPU").is_none_or(|cpu| cpu != "baseline");
+        cranelift_native::builder_with_options(here)?
+            .finish(settings::Flags::new(flags))
+            .map_err(|e| e.to_string())
     });
     made.clone().map_err(JitError)
 }
@@ -81,6 +85,8 @@ impl<'r> Code<'r> {
         ] {
             builder.symbol(h.symbol(), h.address());
         }
+        #[cfg(target_arch = "x86_64")]
+        builder.symbol(crate::helpers::PICK_BYTES, crate::helpers::pick_bytes as *const u8);
         Ok(Code {
             jit: JITModule::new(builder),
             runtime,

@@ -159,6 +159,17 @@ fn seeds() -> std::ops::Range<u64> {
     start..start + number("MAGPIE_SEEDS").unwrap_or(PROGRAMS)
 }
 
+/// The same in code for any processor of the architecture: vectors then do without many instructions.
+#[test]
+fn older_processors_preserve_loops() {
+    let this = std::env::current_exe().unwrap();
+    let mut again = std::process::Command::new(this);
+    again.args(["--exact", "passes_preserve_loops"]).env("MAGPIE_CPU", "baseline");
+    let ended = again.output().unwrap();
+    let text = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && text.contains("1 passed"), "{text}");
+}
+
 #[test]
 fn passes_preserve_loops() {
     let (mut on_vectors, mut failed, mut programs) = (0, 0, 0);
