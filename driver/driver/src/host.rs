@@ -5,8 +5,8 @@ use crate::host_runtime::ProcessRuntime;
 use crate::session::{Session, Stop};
 use magpie_codegen_cpu::{HostCode, compile_host};
 use magpie_diag::{Code, Diagnostic};
-use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_mpir::FnId;
+use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_rt::program_stack::with_program_stack;
 use magpie_types::fixed;
 

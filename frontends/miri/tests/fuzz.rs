@@ -3,9 +3,9 @@
 
 use magpie_diag::{Diagnostic, FileId};
 use magpie_miri::{LIBRARY, Source, compile};
+use magpie_mpir::Module;
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_mpir::verify::{Stage, verify_module};
-use magpie_mpir::Module;
 use proptest::prelude::*;
 use std::path::Path;
 

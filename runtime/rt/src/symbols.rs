@@ -1,8 +1,8 @@
 //! The address of every function of the C ABI, for programs that run in memory.
 
 use crate::{
-    append, array, callable, characters, fs, gpu, handle, io, map, math, object, os, panic, string, string_builder,
-    text, time,
+    append, array, callable, characters, fs, gpu, handle, io, map, math, object, os, panic, string,
+    string_builder, text, time,
 };
 use magpie_types::abi::RtFn;
 

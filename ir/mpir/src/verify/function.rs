@@ -201,5 +201,6 @@ impl Verifier<'_> {
 fn fills_registers(p: PrimType, n: u8) -> bool {
     let is_float = matches!(p, PrimType::F32 | PrimType::F64);
     let bits = u32::from(n) * p.bit_width();
-    p == PrimType::Bool && n.is_power_of_two() || (p.is_int() || is_float) && bits.is_multiple_of(128)
+    p == PrimType::Bool && n.is_power_of_two()
+        || (p.is_int() || is_float) && bits.is_multiple_of(128)
 }
