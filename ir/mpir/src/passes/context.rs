@@ -6,7 +6,7 @@ use super::replacements::Replacements;
 use super::sccp::Propagation;
 use crate::analysis::guards::Guards;
 use crate::analysis::{Cfg, ClassSet, Dominators, Loops, MemoryClasses, Positions, Ranges, Uses};
-use crate::{Block, Inst, Value};
+use crate::{Block, Inst, MpirFn, Value};
 
 /// Working memory of the passes. One context serves any number of functions, one after the other;
 /// nothing in it is meaningful between two passes.
@@ -37,6 +37,13 @@ impl PassContext {
     /// An empty context.
     pub fn new() -> PassContext {
         PassContext::default()
+    }
+
+    /// Computes the graph of a function, its dominators and its loops.
+    pub(super) fn find_loops(&mut self, f: &MpirFn) {
+        self.cfg.compute(f);
+        self.dom.compute(&self.cfg);
+        self.loops.compute(&self.cfg, &self.dom);
     }
 }
 

@@ -24,13 +24,11 @@ pub fn gvn(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
     if f.domain == Domain::Host {
         return false;
     }
+    ctx.find_loops(f);
     let PassContext {
         cfg, dom, loops, memory, guards, replacements, numbering, insts: kept, ..
     } = ctx;
     let Numbering { table, states, known } = numbering;
-    cfg.compute(f);
-    dom.compute(cfg);
-    loops.compute(cfg, dom);
     memory.compute(f, types);
     guards.compute(f, cfg, dom);
     states.start(f, cfg, loops, memory);

@@ -14,8 +14,9 @@
 //! A loop that would not have come to the assignment makes the copy too. That copy is made at most
 //! once for each time that a variable takes over a value, as a copy of the value would have been.
 
+use super::PassContext;
 use super::context::refill;
-use super::{PassContext, insert_preheaders};
+use super::insert_preheaders::loops_with_preheaders;
 use crate::analysis::{LoopId, Loops, Positions, User, Uses};
 use crate::{Block, Domain, Flags, Inst, MpirFn, Op, Value};
 use magpie_types::TypeCtx;
@@ -28,13 +29,8 @@ pub fn hoist_uniqueness(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) 
     if f.domain != Domain::Host || !f.blocks.iter().flat_map(|b| &b.insts).any(asks) {
         return false;
     }
-    let mut changed = insert_preheaders(f, ctx);
-    let PassContext {
-        cfg, dom, loops, positions, uses, replacements, values, marks, numbers, ..
-    } = ctx;
-    cfg.compute(f);
-    dom.compute(cfg);
-    loops.compute(cfg, dom);
+    let mut changed = loops_with_preheaders(f, ctx);
+    let PassContext { cfg, loops, positions, uses, replacements, values, marks, numbers, .. } = ctx;
     if !loops.is_reducible() {
         return changed;
     }

@@ -14,8 +14,9 @@
 //! still checks the index when it comes there. Like [`super::hoist_uniqueness`], it may copy an
 //! object that the loop would not have come to.
 
+use super::PassContext;
+use super::insert_preheaders::loops_with_preheaders;
 use super::replacements::Replacements;
-use super::{PassContext, insert_preheaders};
 use crate::analysis::{LoopId, Loops, Positions};
 use crate::{Block, Domain, Flags, Inst, MpirFn, Op, Value, ownership};
 use magpie_types::abi::RtFn;
@@ -28,11 +29,8 @@ pub fn hoist_views(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bo
     if f.domain != Domain::Host || !f.blocks.iter().flat_map(|b| &b.insts).any(is_candidate) {
         return false;
     }
-    let mut changed = insert_preheaders(f, ctx);
-    let PassContext { cfg, dom, loops, positions, replacements, insts: gone, .. } = ctx;
-    cfg.compute(f);
-    dom.compute(cfg);
-    loops.compute(cfg, dom);
+    let mut changed = loops_with_preheaders(f, ctx);
+    let PassContext { cfg, loops, positions, replacements, insts: gone, .. } = ctx;
     if !loops.is_reducible() {
         return changed;
     }

@@ -3,13 +3,20 @@
 use super::PassContext;
 use crate::{Block, MpirFn, Op, Terminator};
 
+/// [`insert_preheaders`], and leaves the loops in the context as they are then.
+pub(super) fn loops_with_preheaders(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
+    let changed = insert_preheaders(f, ctx);
+    if changed {
+        ctx.find_loops(f);
+    }
+    changed
+}
+
 /// Gives every loop a block that is the only way into it and leads nowhere else, so that code can
 /// be moved there.
 pub fn insert_preheaders(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
-    let PassContext { cfg, dom, loops, blocks: outside, .. } = ctx;
-    cfg.compute(f);
-    dom.compute(cfg);
-    loops.compute(cfg, dom);
+    ctx.find_loops(f);
+    let PassContext { cfg, loops, blocks: outside, .. } = ctx;
     let mut changed = false;
     for l in loops.ids() {
         if loops.preheader(cfg, l).is_some() {

@@ -1,7 +1,8 @@
 //! Loop-invariant code motion: what gives the same in every round is computed before the loop.
 
+use super::PassContext;
 use super::context::refill;
-use super::{PassContext, insert_preheaders};
+use super::insert_preheaders::loops_with_preheaders;
 use crate::analysis::{Cfg, ClassSet, LoopId, Loops, MemoryClasses, Positions};
 use crate::{Block, Domain, Flags, Inst, MpirFn, Op};
 use magpie_types::TypeCtx;
@@ -19,15 +20,8 @@ pub fn licm(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
     if !ctx.cfg.rpo().iter().any(|b| has_loop(&ctx.cfg, b)) {
         return false;
     }
-    let mut changed = insert_preheaders(f, ctx);
-    let PassContext {
-        cfg, dom, loops, positions, memory, loop_writes, insts: kept, blocks, ..
-    } = ctx;
-    if changed {
-        cfg.compute(f);
-        dom.compute(cfg);
-        loops.compute(cfg, dom);
-    }
+    let mut changed = loops_with_preheaders(f, ctx);
+    let PassContext { cfg, loops, positions, memory, loop_writes, insts: kept, blocks, .. } = ctx;
     positions.compute(f);
     memory.compute(f, types);
     writes_of_loops(f, loops, memory, loop_writes);

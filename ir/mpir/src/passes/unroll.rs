@@ -1,8 +1,9 @@
 //! Full unrolling of small loops whose number of rounds is a constant.
 
+use super::PassContext;
 use super::context::refill;
+use super::insert_preheaders::loops_with_preheaders;
 use super::replacements::Replacements;
-use super::{PassContext, insert_preheaders};
 use crate::analysis::{Cfg, LoopId, Loops, Positions};
 use crate::eval::eval;
 use crate::{Block, Domain, Inst, MpirFn, Op, Terminator, Value, ValueDef};
@@ -39,13 +40,8 @@ fn unroll_loops(f: &mut MpirFn, ctx: &mut PassContext, may_copy: fn(Op) -> bool)
     if !cfg.rpo().iter().any(has_loop) {
         return false;
     }
-    let mut changed = insert_preheaders(f, ctx);
-    let PassContext { cfg, dom, loops, positions, replacements, values, blocks, .. } = ctx;
-    if changed {
-        cfg.compute(f);
-        dom.compute(cfg);
-        loops.compute(cfg, dom);
-    }
+    let mut changed = loops_with_preheaders(f, ctx);
+    let PassContext { cfg, loops, positions, replacements, values, blocks, .. } = ctx;
     positions.compute(f);
     replacements.start(f);
     let mut growth = 0;

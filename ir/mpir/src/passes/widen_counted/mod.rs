@@ -16,7 +16,8 @@ mod reduction;
 mod unroll;
 mod vectors;
 
-use super::{PassContext, insert_preheaders};
+use super::PassContext;
+use super::insert_preheaders::loops_with_preheaders;
 use crate::{Block, Domain, Flags, MpirFn, Op, Value};
 use find::LoopView;
 use magpie_types::{TypeCtx, TypeId};
@@ -36,11 +37,8 @@ pub fn widen_counted(f: &mut MpirFn, types: &mut TypeCtx, ctx: &mut PassContext)
     if !edges.any(|(b, s)| cfg.is_retreating(b, s)) {
         return false;
     }
-    let changed = insert_preheaders(f, ctx);
+    let changed = loops_with_preheaders(f, ctx);
     let PassContext { cfg, dom, loops, positions, replacements, values, .. } = ctx;
-    cfg.compute(f);
-    dom.compute(cfg);
-    loops.compute(cfg, dom);
     if !loops.is_reducible() {
         return changed;
     }
