@@ -6,12 +6,13 @@ mod support;
 use magpie_gpu_wgsl::WgslTarget;
 use magpie_kernel_tests::graphs::check;
 use magpie_mpir::testing::GraphShape::Reducible;
-use support::{checked, on_device, webgpu};
+use support::{accepted_by_tint, checked, on_device, webgpu};
 
 #[test]
 fn graphs_are_accepted() {
     let subject = checked(WgslTarget::COMMON);
     (0..40).for_each(|seed| check(&subject, seed, Reducible, 4 + seed as usize));
+    accepted_by_tint();
 }
 
 #[test]

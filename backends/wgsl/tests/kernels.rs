@@ -8,7 +8,7 @@ use magpie_gpu_wgsl::{WgslEmitter, WgslTarget};
 use magpie_kernel_tests::bytes;
 use magpie_kernel_tests::files::{KernelFile, read_folder};
 use magpie_mpir::FnId;
-use support::{checked, on_device, targets, targets_of, webgpu};
+use support::{accepted_by_tint, checked, on_device, targets, targets_of, webgpu};
 
 fn own_files() -> Vec<KernelFile> {
     read_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels"))
@@ -33,6 +33,7 @@ fn kernels_are_accepted() {
     for target in targets() {
         files_for(target).iter().for_each(|file| file.check(&checked(target)));
     }
+    accepted_by_tint();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use magpie_mpir::eval::float_value;
 use magpie_mpir::testing::has_exact_result;
 use magpie_mpir::testing::ops::OpCase;
 use magpie_types::PrimType;
-use support::{checked, on_device, targets, targets_of, webgpu};
+use support::{accepted_by_tint, checked, on_device, targets, targets_of, webgpu};
 
 /// Whether WGSL has the types of a case.
 fn is_available(case: &OpCase) -> bool {
@@ -31,6 +31,7 @@ fn every_op_is_accepted() {
     for target in targets() {
         check_cases(&checked(target), is_available, |_, _, _| true);
     }
+    accepted_by_tint();
 }
 
 #[test]

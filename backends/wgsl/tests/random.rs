@@ -6,7 +6,7 @@ mod support;
 use magpie_kernel_tests::random::check;
 use magpie_mpir::testing::{KernelConfig, has_exact_result, random_kernel};
 use magpie_types::PrimType;
-use support::{checked, on_device, targets, targets_of, webgpu};
+use support::{accepted_by_tint, checked, on_device, targets, targets_of, webgpu};
 
 /// Operations whose result is the same everywhere, on the types that WGSL has or can do without.
 fn exact() -> KernelConfig {
@@ -50,6 +50,7 @@ fn random_kernels_are_accepted() {
         (2000..2010).for_each(|seed| check(&subject, seed, &control_flow()));
         (3000..3010).for_each(|seed| check(&subject, seed, &subgroups()));
     }
+    accepted_by_tint();
 }
 
 #[test]

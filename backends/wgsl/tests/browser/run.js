@@ -1,4 +1,4 @@
-// Runs the kernels of /kernels.json and posts the buffers behind them to /results.
+// Runs the kernels of /kernels.json, or compiles those without a grid, and posts the outcome to /results.
 
 const fromHex = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -55,6 +55,12 @@ async function run(device, kernel) {
   return { buffers: results };
 }
 
+async function compile(device, { code }) {
+  const { messages } = await device.createShaderModule({ code }).getCompilationInfo();
+  const error = messages.find(({ type }) => type === "error");
+  return error ? { error: error.message } : {};
+}
+
 async function runAll() {
   const adapter = await navigator.gpu?.requestAdapter();
   if (!adapter) {
@@ -67,7 +73,8 @@ async function runAll() {
   const results = [];
   for (const kernel of kernels) {
     const has = kernel.features.every((feature) => requiredFeatures.includes(feature));
-    results.push(has ? await run(device, kernel) : { skipped: true });
+    const go = kernel.grid ? run : compile;
+    results.push(has ? await go(device, kernel) : { skipped: true });
   }
   return { subgroupSize: adapter.info.subgroupMinSize ?? 1, results };
 }

@@ -1,17 +1,16 @@
-//! What the tests share: Chrome's checker and naga, and a WebGPU device.
+//! What the tests share: naga, Chrome's checker in a browser, and a WebGPU device.
 
 // Each test file uses a part of it.
 #![allow(dead_code)]
+
+pub(crate) mod chromium;
 
 use magpie_gpu::compile::BodyCompiler;
 use magpie_gpu_wgsl::{WgslEmitter, WgslTarget};
 use magpie_kernel_tests::{Gpu, Subject};
 use magpie_rt::gpu::{DriverKind, LaunchSize};
 use magpie_types::kernel::DeviceFeatures;
-use std::ffi::OsString;
-use std::path::Path;
-use std::process::Command;
-use std::sync::Once;
+use std::sync::Mutex;
 
 /// The dialect of naga and wgpu-native: without the lines that only Chrome knows.
 fn native_dialect(text: &str) -> String {
@@ -34,35 +33,21 @@ fn validate_with_naga(what: &str, text: &str) {
     }
 }
 
-/// Chrome's checker: of the workspace's tools, of `MAGPIE_TINT`, or of the path.
-fn tint() -> OsString {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/tint/tint");
-    if tools.exists() {
-        return tools.into();
-    }
-    std::env::var_os("MAGPIE_TINT").unwrap_or_else(|| "tint".into())
-}
+/// The modules that a test made, with what they are.
+static MODULES: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
-/// Panics with the message of Chrome's checker when it refuses a module.
-fn validate_with_tint(what: &str, text: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("kernel.wgsl");
-    std::fs::write(&path, text).unwrap();
-    let Ok(output) = Command::new(tint()).args(["--format", "wgsl"]).arg(&path).output() else {
-        // No package has it; what Chrome thinks is also tested in Chromium.
-        static SAID: Once = Once::new();
-        SAID.call_once(|| eprintln!("skipped: needs tint"));
-        return;
-    };
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{what}: {message}\n{text}");
-}
-
-/// The opinion of both.
+/// The opinion of naga; the module is kept for [`accepted_by_tint`].
 pub(crate) fn validate(what: &str, code: &[u8]) {
     let text = std::str::from_utf8(code).unwrap();
     validate_with_naga(what, text);
-    validate_with_tint(what, text);
+    MODULES.lock().unwrap().push((what.to_string(), text.to_string()));
+}
+
+/// Chrome's opinion of the modules that were checked so far.
+pub(crate) fn accepted_by_tint() {
+    let modules = std::mem::take(&mut *MODULES.lock().unwrap());
+    assert!(!modules.is_empty());
+    chromium::accepts(&modules);
 }
 
 /// Targets that are compiled for differently.
