@@ -148,18 +148,7 @@ macro_rules! lowered_vector_ops {
 #[macro_export]
 macro_rules! vector_ops {
     () => {
-        $crate::Op::VecNew
-            | $crate::Op::VecSplat
-            | $crate::Op::VecExtract
-            | $crate::Op::VecInsert
-            | $crate::Op::VecDot
-            | $crate::Op::VecCross
-            | $crate::Op::VecLength
-            | $crate::Op::VecNormalize
-            | $crate::Op::VecReflect
-            | $crate::Op::VecMix
-            | $crate::Op::VecAny
-            | $crate::Op::VecAll
+        $crate::lowered_vector_ops!() | $crate::Op::VecNew | $crate::Op::VecExtract
     };
 }
 

@@ -1,7 +1,7 @@
 //! Arrays: length, reading and writing inline, the rest by the runtime.
 
 use super::FnLowering;
-use crate::{Flags, Inst, Op, Value, Variable};
+use crate::{Flags, Inst, Op, Value};
 use magpie_types::abi::object_layout::{ARR_CAP, ARR_DATA, ARR_LEN};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{Layout, TypeId, TypeKind, fixed};
@@ -245,14 +245,7 @@ impl FnLowering<'_, '_, '_> {
         let v = self.old.arg(i, 0);
         let (array, element) = (self.one(v), self.element_type(v));
         let zeros = self.zeros(self.old.inst(i).ty);
-        let result: Vec<Variable> = zeros
-            .iter()
-            .map(|&leaf| {
-                let var = self.b.declare(self.b.ty(leaf));
-                self.b.write(var, leaf);
-                var
-            })
-            .collect();
+        let result = self.variables(&zeros);
         let len = self.array_len(array);
         let zero = self.i64(0);
         let is_empty = self.b.compare(Op::IcmpEq, len, zero);

@@ -1,7 +1,7 @@
 //! Operations that call a callable for each element of an array.
 
 use super::FnLowering;
-use crate::{Inst, Op, Value, Variable};
+use crate::{Inst, Op, Value};
 use magpie_types::{TypeId, fixed};
 
 impl FnLowering<'_, '_, '_> {
@@ -80,14 +80,7 @@ impl FnLowering<'_, '_, '_> {
         let element = self.element_type(v);
         let (array, callee) = (self.one(v), self.callee(callable));
         let init = self.get(init);
-        let so_far: Vec<Variable> = init
-            .iter()
-            .map(|&leaf| {
-                let var = self.b.declare(self.b.ty(leaf));
-                self.b.write(var, leaf);
-                var
-            })
-            .collect();
+        let so_far = self.variables(&init);
         self.for_each_element(array, element, |f, address| {
             let mut arguments: Vec<Value> = so_far.iter().map(|&var| f.b.read(var)).collect();
             arguments.extend(f.show(element, callee.params[1], address, 0));

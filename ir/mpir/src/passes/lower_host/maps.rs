@@ -56,14 +56,7 @@ impl FnLowering<'_, '_, '_> {
         let (_, ty) = self.entry_types(self.old.arg(i, 0));
         let (found, missing) = self.lookup(i);
         let option = self.zeros(self.old.inst(i).ty);
-        let result: Vec<_> = option
-            .iter()
-            .map(|&leaf| {
-                let var = self.b.declare(self.b.ty(leaf));
-                self.b.write(var, leaf);
-                var
-            })
-            .collect();
+        let result = self.variables(&option);
         let (there, done) = (self.b.create_block(), self.b.create_block());
         self.b.cbr(missing, done, there);
         self.b.seal(there);

@@ -406,6 +406,16 @@ impl FnLowering<'_, '_, '_> {
         self.constant_leaves(ty, Const::Zero)
     }
 
+    /// Variables that hold these leaves.
+    fn variables(&mut self, leaves: &[Value]) -> Vec<Variable> {
+        let hold = |&leaf: &Value| {
+            let var = self.b.declare(self.b.ty(leaf));
+            self.b.write(var, leaf);
+            var
+        };
+        leaves.iter().map(hold).collect()
+    }
+
     // ----- runtime calls and panics -----
 
     /// A call of a runtime function without result.
