@@ -65,6 +65,33 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
     }
 }
 
+/// Writes a file that can be executed; otherwise as [`write_whole`].
+///
+/// # Errors
+/// Why not.
+pub fn write_program(path: &Path, content: &[u8]) -> Result<(), String> {
+    write_whole(path, content)?;
+    make_executable(path).map_err(|error| {
+        // Nobody takes it for what it is not.
+        let _ = fs::remove_file(path);
+        reason(&error)
+    })
+}
+
+/// Whoever may read a file may execute it.
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path)?.permissions().mode();
+    fs::set_permissions(path, Permissions::from_mode(mode | mode >> 2 & 0o111))
+}
+
+/// The name of a file decides.
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Gives an existing file new content, if it may be written to.
 fn overwrite(target: &Path, old: &Metadata, content: &[u8]) -> Result<(), String> {
     if old.is_dir() {

@@ -34,6 +34,7 @@ mod stream;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod transfer_sizes;
 mod vulkan;
 mod webgpu;
 mod widen;

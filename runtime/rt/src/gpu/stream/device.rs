@@ -8,11 +8,12 @@ use super::cubin::Cubins;
 use super::kernel::StreamKernel;
 use super::memory::Allocator;
 use super::queue::Queue;
-use super::staging::{READBACK_HALF, Readback, UPLOAD_PIECE, Upload};
+use super::staging::{Readback, Upload};
 use crate::gpu::device::{Device, DeviceKernel, DeviceMemory, MemoryHint, Serial, Timing};
 use crate::gpu::error::{ErrorKind, GpuResult};
 use crate::gpu::host_memory;
 use crate::gpu::properties::DeviceProperties;
+use crate::gpu::transfer_sizes::UPLOAD_PIECE;
 use magpie_types::kernel::KernelBlob;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,8 +66,18 @@ impl Inner {
             let serial = queue.next();
             let upload = match &mut queue.upload {
                 Some(upload) => upload,
-                none => none.insert(Upload::new(core)?),
+                none => none.insert(Upload::new(core, src.len())?),
             };
+            if upload.is_too_small(src.len()) {
+                // A copy that failed leaves a piece behind that nothing reads.
+                if let Some(oldest) = upload.oldest().filter(|&oldest| oldest < serial) {
+                    drop(queue);
+                    self.wait_for(oldest, None)?;
+                    continue;
+                }
+                // SAFETY: the ring has no piece that work reads.
+                unsafe { upload.grow(core, src.len()) }?;
+            }
             let (staged, oldest) = (upload.put(src, serial), upload.oldest());
             let Some(staged) = staged else {
                 drop(queue);
@@ -94,10 +105,18 @@ impl Inner {
     /// the next.
     fn download_staged(&self, src: &DeviceMemory, offset: u64, dst: &mut [u8]) -> GpuResult<()> {
         let mut readback = lock(&self.readback);
-        let readback = match &mut *readback {
-            Some(readback) => readback,
-            none => none.insert(Readback::new(&self.core)?),
-        };
+        if readback.as_ref().is_none_or(|readback| readback.is_too_small(dst.len())) {
+            let larger = Readback::new(&self.core, dst.len())?;
+            if let Some(smaller) = readback.replace(larger) {
+                // A transfer that failed may have left work behind.
+                let newest = lock(&self.queue).next() - 1;
+                self.wait_for(newest, None)?;
+                // SAFETY: no work writes the memory any more.
+                unsafe { smaller.destroy(&self.core) };
+            }
+        }
+        let Some(readback) = readback.as_ref() else { return Ok(()) };
+        let half = readback.half_size();
         let mut under_way: Option<(usize, u64, &mut [u8])> = None;
         let finish = |piece: Option<(usize, u64, &mut [u8])>| -> GpuResult<()> {
             let Some((which, serial, part)) = piece else { return Ok(()) };
@@ -105,8 +124,8 @@ impl Inner {
             readback.read(which, part);
             Ok(())
         };
-        for (which, part) in dst.chunks_mut(READBACK_HALF).enumerate() {
-            let from = src.handle + src.offset + offset + (which * READBACK_HALF) as u64;
+        for (which, part) in dst.chunks_mut(half).enumerate() {
+            let from = src.handle + src.offset + offset + (which * half) as u64;
             let serial = self.download_piece(from, readback.half(which), part.len())?;
             finish(under_way.replace((which, serial, part)))?;
         }

@@ -4,17 +4,8 @@ use super::core::Core;
 use super::memory::alloc_host;
 use crate::gpu::error::GpuResult;
 use crate::gpu::ring::Ring;
+use crate::gpu::transfer_sizes::{readback_half, upload_size};
 use std::ptr::NonNull;
-
-/// Size of the memory for the way to the device.
-const UPLOAD_SIZE: u64 = 32 << 20;
-
-/// Bytes of a transfer to the device that are copied at a time: while the device fetches some, the
-/// host copies the next ones.
-pub(super) const UPLOAD_PIECE: usize = 4 << 20;
-
-/// Size of one of the two halves of the memory for the way back.
-pub(super) const READBACK_HALF: usize = 8 << 20;
 
 /// A block of pinned memory.
 struct Pinned(NonNull<u8>);
@@ -46,12 +37,31 @@ impl Pinned {
 pub(super) struct Upload {
     memory: Pinned,
     ring: Ring,
+    size: u64,
 }
 
 impl Upload {
-    pub(super) fn new(core: &Core) -> GpuResult<Upload> {
-        let memory = Pinned::new(core, UPLOAD_SIZE as usize)?;
-        Ok(Upload { memory, ring: Ring::new(UPLOAD_SIZE) })
+    /// Memory for pieces of `piece` bytes.
+    pub(super) fn new(core: &Core, piece: usize) -> GpuResult<Upload> {
+        let size = upload_size(piece);
+        let memory = Pinned::new(core, size as usize)?;
+        Ok(Upload { memory, ring: Ring::new(size), size })
+    }
+
+    /// Whether pieces of `piece` bytes want more memory.
+    pub(super) fn is_too_small(&self, piece: usize) -> bool {
+        self.size < upload_size(piece)
+    }
+
+    /// Takes other memory, for pieces of `piece` bytes.
+    ///
+    /// # Safety
+    /// No work reads a piece.
+    pub(super) unsafe fn grow(&mut self, core: &Core, piece: usize) -> GpuResult<()> {
+        let smaller = std::mem::replace(self, Upload::new(core, piece)?);
+        // SAFETY: forwarded from the caller.
+        unsafe { smaller.destroy(core) };
+        Ok(())
     }
 
     /// Copies bytes into a piece that the work with this serial reads; `None` when there is no room
@@ -86,22 +96,37 @@ impl Upload {
 
 /// The way back: two halves, one being filled by the device while the host empties the other. One
 /// transfer has it at a time.
-pub(super) struct Readback(Pinned);
+pub(super) struct Readback {
+    memory: Pinned,
+    half: usize,
+}
 
 impl Readback {
-    pub(super) fn new(core: &Core) -> GpuResult<Readback> {
-        Ok(Readback(Pinned::new(core, 2 * READBACK_HALF)?))
+    /// Memory for transfers of `bytes` bytes.
+    pub(super) fn new(core: &Core, bytes: usize) -> GpuResult<Readback> {
+        let half = readback_half(bytes) as usize;
+        Ok(Readback { memory: Pinned::new(core, 2 * half)?, half })
+    }
+
+    /// Whether transfers of `bytes` bytes want more memory.
+    pub(super) fn is_too_small(&self, bytes: usize) -> bool {
+        self.half < readback_half(bytes) as usize
+    }
+
+    /// Bytes that a half takes.
+    pub(super) fn half_size(&self) -> usize {
+        self.half
     }
 
     /// Where a half lies.
     pub(super) fn half(&self, which: usize) -> *mut u8 {
         // SAFETY: both halves lie in the block.
-        unsafe { self.0.0.as_ptr().add(which % 2 * READBACK_HALF) }
+        unsafe { self.memory.0.as_ptr().add(which % 2 * self.half) }
     }
 
     /// Copies out what the device has written to a half.
     pub(super) fn read(&self, which: usize, dst: &mut [u8]) {
-        let count = dst.len().min(READBACK_HALF);
+        let count = dst.len().min(self.half);
         // SAFETY: the half lies in the block, and the work that wrote it is done.
         unsafe { self.half(which).copy_to_nonoverlapping(dst.as_mut_ptr(), count) };
     }
@@ -110,6 +135,6 @@ impl Readback {
     /// No work writes the memory any more.
     pub(super) unsafe fn destroy(&self, core: &Core) {
         // SAFETY: forwarded from the caller.
-        unsafe { self.0.destroy(core) };
+        unsafe { self.memory.destroy(core) };
     }
 }

@@ -7,11 +7,12 @@ use super::kernel::VulkanKernel;
 use super::memory::Pools;
 use super::pipeline_cache::PipelineCache;
 use super::queue::Queue;
-use super::staging::{READBACK_HALF, Readback, UPLOAD_PIECE, Upload};
+use super::staging::{Readback, Upload};
 use crate::gpu::device::{Device, DeviceKernel, DeviceMemory, MemoryHint, Serial, Timing};
 use crate::gpu::error::{ErrorKind, GpuResult};
 use crate::gpu::host_memory;
 use crate::gpu::properties::DeviceProperties;
+use crate::gpu::transfer_sizes::UPLOAD_PIECE;
 use magpie_types::kernel::KernelBlob;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,11 +51,11 @@ impl Inner {
         Ok(queue)
     }
 
-    /// Makes the staging memory for the way to the device.
-    pub(super) fn prepare_uploads(&self) -> GpuResult<()> {
+    /// Makes the staging memory for the way to the device, for pieces of `piece` bytes.
+    pub(super) fn prepare_uploads(&self, piece: usize) -> GpuResult<()> {
         let mut queue = self.queue()?;
         if queue.upload.is_none() {
-            queue.upload = Some(Upload::new(&self.core, &lock(&self.pools))?);
+            queue.upload = Some(Upload::new(&self.core, &lock(&self.pools), piece)?);
         }
         Ok(())
     }
@@ -88,10 +89,18 @@ impl Inner {
     /// staging memory, the device writes the next.
     fn download_staged(&self, src: &DeviceMemory, offset: u64, dst: &mut [u8]) -> GpuResult<()> {
         let mut readback = lock(&self.readback);
-        if readback.is_none() {
-            *readback = Some(Readback::new(&self.core, &lock(&self.pools))?);
+        if readback.as_ref().is_none_or(|readback| readback.is_too_small(dst.len())) {
+            let larger = Readback::new(&self.core, &lock(&self.pools), dst.len())?;
+            if let Some(smaller) = readback.replace(larger) {
+                // A transfer that failed may have left work behind.
+                let newest = lock(&self.queue).newest();
+                self.wait_for(Serial(newest), None)?;
+                // SAFETY: no batch uses the memory any more.
+                unsafe { smaller.destroy(&self.core.device) };
+            }
         }
         let Some(readback) = readback.as_ref() else { return Ok(()) };
+        let half = readback.half_size();
         let mut under_way: Option<(usize, u64, &mut [u8])> = None;
         let finish = |piece: Option<(usize, u64, &mut [u8])>| -> GpuResult<()> {
             let Some((which, serial, part)) = piece else { return Ok(()) };
@@ -99,8 +108,8 @@ impl Inner {
             readback.read(which, part);
             Ok(())
         };
-        for (which, part) in dst.chunks_mut(READBACK_HALF as usize).enumerate() {
-            let at = offset + which as u64 * READBACK_HALF;
+        for (which, part) in dst.chunks_mut(half).enumerate() {
+            let at = offset + (which * half) as u64;
             let (to, bytes) = (readback.half(which), part.len() as u64);
             let serial = self.queue()?.download(&self.core, src, at, to, bytes)?;
             finish(under_way.replace((which, serial, part)))?;
@@ -188,7 +197,7 @@ impl Device for VulkanDevice {
             self.0.settle(dst)?;
             return host_memory::write(BACKEND, dst, offset, src);
         }
-        self.0.prepare_uploads()?;
+        self.0.prepare_uploads(src.len().min(UPLOAD_PIECE))?;
         for (n, part) in src.chunks(UPLOAD_PIECE).enumerate() {
             let at = offset + (n * UPLOAD_PIECE) as u64;
             let mut queue = self.0.queue()?;

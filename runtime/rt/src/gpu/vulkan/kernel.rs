@@ -61,7 +61,7 @@ impl VulkanKernel {
             return Err(compile_failure(code, &format!("cannot load kernel `{name}` on {label}")));
         }
         if matches!(layout.transport, ScalarTransport::Uniform { .. }) {
-            inner.prepare_uploads()?;
+            inner.prepare_uploads(layout.block_size as usize)?;
         }
         Ok(VulkanKernel {
             inner: Arc::clone(inner),

@@ -116,13 +116,13 @@ impl Queue {
         if self.is_open {
             return Ok(self.submitted + 1);
         }
-        while self.batches.len() < BATCHES {
+        let serial = self.submitted + 1;
+        let index = serial as usize % BATCHES;
+        while self.batches.len() <= index {
             let batch = Batch::new(core);
             let batch = batch.map_err(|code| core.failure(code, "cannot make a command buffer"))?;
             self.batches.push(batch);
         }
-        let serial = self.submitted + 1;
-        let index = serial as usize % BATCHES;
         let previous = self.batches[index].serial;
         core.wait_for(previous, u64::MAX).map_err(|failure| self.fail(failure))?;
         self.read_times(core, index)?;
@@ -214,6 +214,14 @@ impl Queue {
                 return Err(error(ErrorKind::DriverError, "transfer without staging memory"));
             };
             upload.release(completed);
+            if upload.is_too_small(src.len()) {
+                if let Some(oldest) = upload.oldest() {
+                    self.finish(core, oldest)?;
+                    continue;
+                }
+                // SAFETY: the ring has no piece that a batch uses.
+                unsafe { upload.grow(core, src.len()) }?;
+            }
             if let Some(piece) = upload.put(src, align, serial) {
                 return Ok(piece);
             }
@@ -221,9 +229,14 @@ impl Queue {
                 let message = format!("{} bytes do not fit in staging memory", src.len());
                 return Err(error(ErrorKind::ResourceExhausted, message));
             };
-            self.submit_up_to(core, oldest)?;
-            core.wait_for(oldest, u64::MAX).map_err(|failure| self.fail(failure))?;
+            self.finish(core, oldest)?;
         }
+    }
+
+    /// Submits work up to `serial` and waits for it.
+    fn finish(&mut self, core: &Core, serial: u64) -> GpuResult<()> {
+        self.submit_up_to(core, serial)?;
+        core.wait_for(serial, u64::MAX).map(drop).map_err(|failure| self.fail(failure))
     }
 
     /// Records a copy of host bytes to memory.

@@ -4,20 +4,11 @@ use super::core::Core;
 use super::error::error;
 use super::memory::{Block, Pools};
 use crate::gpu::device::MemoryHint;
-use crate::gpu::error::{ErrorKind, GpuResult};
+use crate::gpu::error::{ErrorKind, GpuError, GpuResult};
 use crate::gpu::ring::Ring;
+use crate::gpu::transfer_sizes::{readback_half, upload_size};
 use ash::vk;
 use std::ptr::NonNull;
-
-/// Size of the memory for the way to the device.
-const UPLOAD_SIZE: u64 = 32 << 20;
-
-/// Bytes of a transfer to the device that are copied and submitted at a time: while the device
-/// fetches some, the host copies the next ones.
-pub(super) const UPLOAD_PIECE: usize = 4 << 20;
-
-/// Size of one of the two halves of the memory for the way back.
-pub(super) const READBACK_HALF: u64 = 8 << 20;
 
 /// A block that stays mapped.
 struct Mapped {
@@ -29,14 +20,7 @@ struct Mapped {
 unsafe impl Send for Mapped {}
 
 impl Mapped {
-    fn new(core: &Core, pools: &Pools, size: u64, hint: MemoryHint) -> GpuResult<Mapped> {
-        let label = core.adapter.properties.label();
-        let unusable = |what: &str| {
-            let message = format!("{label}: its memory for transfers {what}");
-            error(ErrorKind::OutOfMemory, message)
-        };
-        let memory_type = pools.memory_type(&core.adapter, hint);
-        let memory_type = memory_type.ok_or_else(|| unusable("does not exist"))?;
+    fn new(core: &Core, size: u64, memory_type: u32) -> GpuResult<Mapped> {
         let block = Block::new(&core.device, size, memory_type, true).map_err(|code| {
             core.failure(code, &format!("cannot allocate {size} bytes for transfers"))
         })?;
@@ -45,16 +29,29 @@ impl Mapped {
             None => {
                 // SAFETY: the block is new and nothing uses it.
                 unsafe { block.destroy(&core.device) };
-                Err(unusable("cannot be mapped"))
+                Err(unusable(core, "cannot be mapped"))
             }
         }
     }
+}
+
+fn unusable(core: &Core, what: &str) -> GpuError {
+    let label = core.adapter.properties.label();
+    error(ErrorKind::OutOfMemory, format!("{label}: its memory for transfers {what}"))
+}
+
+/// The memory type of transfers in one direction.
+fn memory_type(core: &Core, pools: &Pools, hint: MemoryHint) -> GpuResult<u32> {
+    let found = pools.memory_type(&core.adapter, hint);
+    found.ok_or_else(|| unusable(core, "does not exist"))
 }
 
 /// The way to the device: a ring of pieces, each free again when its batch is done.
 pub(super) struct Upload {
     mapped: Mapped,
     ring: Ring,
+    size: u64,
+    memory_type: u32,
 }
 
 /// Where a piece lies for the device.
@@ -65,9 +62,33 @@ pub(super) struct Piece {
 }
 
 impl Upload {
-    pub(super) fn new(core: &Core, pools: &Pools) -> GpuResult<Upload> {
-        let mapped = Mapped::new(core, pools, UPLOAD_SIZE, MemoryHint::Staging)?;
-        Ok(Upload { mapped, ring: Ring::new(UPLOAD_SIZE) })
+    /// Memory for pieces of `piece` bytes.
+    pub(super) fn new(core: &Core, pools: &Pools, piece: usize) -> GpuResult<Upload> {
+        let memory_type = memory_type(core, pools, MemoryHint::Staging)?;
+        Upload::of_type(core, memory_type, piece)
+    }
+
+    fn of_type(core: &Core, memory_type: u32, piece: usize) -> GpuResult<Upload> {
+        let size = upload_size(piece);
+        let mapped = Mapped::new(core, size, memory_type)?;
+        Ok(Upload { mapped, ring: Ring::new(size), size, memory_type })
+    }
+
+    /// Whether pieces of `piece` bytes want more memory.
+    pub(super) fn is_too_small(&self, piece: usize) -> bool {
+        self.size < upload_size(piece)
+    }
+
+    /// Takes other memory, for pieces of `piece` bytes.
+    ///
+    /// # Safety
+    /// No batch uses a piece.
+    pub(super) unsafe fn grow(&mut self, core: &Core, piece: usize) -> GpuResult<()> {
+        let larger = Upload::of_type(core, self.memory_type, piece)?;
+        let smaller = std::mem::replace(self, larger);
+        // SAFETY: forwarded from the caller.
+        unsafe { smaller.destroy(&core.device) };
+        Ok(())
     }
 
     /// Copies bytes into a piece for the batch with this serial, which has not been submitted;
@@ -95,7 +116,7 @@ impl Upload {
     /// Gives the memory back.
     ///
     /// # Safety
-    /// The device is idle and no piece is used afterwards.
+    /// No batch uses a piece, now or afterwards.
     pub(super) unsafe fn destroy(&self, device: &ash::Device) {
         // SAFETY: forwarded from the caller.
         unsafe { self.mapped.block.destroy(device) };
@@ -106,23 +127,36 @@ impl Upload {
 /// transfer has it at a time.
 pub(super) struct Readback {
     mapped: Mapped,
+    half: u64,
 }
 
 impl Readback {
-    pub(super) fn new(core: &Core, pools: &Pools) -> GpuResult<Readback> {
-        let mapped = Mapped::new(core, pools, 2 * READBACK_HALF, MemoryHint::Cached)?;
-        Ok(Readback { mapped })
+    /// Memory for transfers of `bytes` bytes.
+    pub(super) fn new(core: &Core, pools: &Pools, bytes: usize) -> GpuResult<Readback> {
+        let half = readback_half(bytes);
+        let memory_type = memory_type(core, pools, MemoryHint::Cached)?;
+        Ok(Readback { mapped: Mapped::new(core, 2 * half, memory_type)?, half })
+    }
+
+    /// Whether transfers of `bytes` bytes want more memory.
+    pub(super) fn is_too_small(&self, bytes: usize) -> bool {
+        self.half < readback_half(bytes)
+    }
+
+    /// Bytes that a half takes.
+    pub(super) fn half_size(&self) -> usize {
+        self.half as usize
     }
 
     /// Where a half lies for the device.
     pub(super) fn half(&self, which: usize) -> Piece {
-        let offset = (which % 2) as u64 * READBACK_HALF;
+        let offset = (which % 2) as u64 * self.half;
         Piece { buffer: self.mapped.block.buffer, offset }
     }
 
     /// Copies out what the device has written to a half.
     pub(super) fn read(&self, which: usize, dst: &mut [u8]) {
-        let count = dst.len().min(READBACK_HALF as usize);
+        let count = dst.len().min(self.half_size());
         // SAFETY: the half lies in the mapped block, and the batch that wrote it is done.
         unsafe {
             let from = self.mapped.host.as_ptr().add(self.half(which).offset as usize);

@@ -120,6 +120,29 @@ fn small_transfers_use_staging_memory_again() {
 }
 
 #[test]
+fn memory_for_transfers_grows_with_them() {
+    let fake = Fake::new();
+    let subject = subject(&fake, Vendor::Cuda, StreamOptions::default());
+    let buffer = Buffer::new(&subject.context, U32, 1 << 20, 0, MemoryHint::Auto).unwrap();
+    // Small pieces are still on their way when a large one asks for other memory.
+    for n in 0..1000 {
+        buffer.write(n * 4, &bytes(&[n as u32; 4])).unwrap();
+    }
+    let mut few = [0; 16];
+    buffer.read(3996, &mut few).unwrap();
+    assert_eq!(words(&few), [999; 4]);
+    assert_eq!(fake.calls("cuMemHostAlloc"), 2);
+    buffer.write(1 << 19, &bytes(&vec![7; 1 << 19])).unwrap();
+    let all = words(&buffer.read_all().unwrap());
+    assert!((0..4000).all(|i| all[i] == i as u32 / 4), "small pieces are lost");
+    assert!(all[1 << 19..].iter().all(|&n| n == 7));
+    assert_eq!(fake.calls("cuMemHostAlloc"), 4);
+    assert_eq!(fake.calls("cuMemFreeHost"), 2);
+    drop((buffer, subject));
+    fake.assert_clean();
+}
+
+#[test]
 fn more_launches_than_there_are_events() {
     let fake = Fake::new();
     let subject = subject(&fake, Vendor::Cuda, StreamOptions::default());
