@@ -1,7 +1,7 @@
 //! The command line, as clap reads it.
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use magpie_driver::{DEFAULT_MAX_ERRORS, Fallback, LogLevel, Options};
+use magpie_driver::{DEFAULT_MAX_ERRORS, DEFAULT_OPT_LEVEL, Fallback, LogLevel, Options};
 use magpie_rt::gpu::DeviceChoice;
 use magpie_types::kernel::GpuBackend;
 use std::ffi::OsString;
@@ -51,6 +51,10 @@ pub(crate) struct Global {
     /// spv, msl, ptx, hip, wgsl
     #[arg(long, global = true, value_name = "LIST", value_delimiter = ',', value_parser = backend)]
     blobs: Vec<GpuBackend>,
+    /// 0: host code that is compiled fast; 1, 2 and 3: host code that runs fast
+    #[arg(long, global = true, value_name = "LEVEL", default_value_t = DEFAULT_OPT_LEVEL,
+          value_parser = clap::value_parser!(u8).range(..=3))]
+    opt_level: u8,
     /// The machine to build for; only this one
     #[arg(long, global = true, value_name = "TRIPLE")]
     target: Option<String>,
@@ -135,6 +139,12 @@ pub(crate) enum Command {
     Build {
         /// The entry module
         file: Option<PathBuf>,
+        /// Where the executable goes; default: below the project's `target` folder
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// The same as --profile release
+        #[arg(long, conflicts_with = "profile")]
+        release: bool,
     },
     /// Report what is wrong with a program
     Check {
@@ -239,7 +249,7 @@ impl Command {
     /// The file given, which means the same as `--entry FILE`.
     fn file(&self) -> Option<&PathBuf> {
         match self {
-            Command::Build { file }
+            Command::Build { file, .. }
             | Command::Check { file }
             | Command::Run { file, .. }
             | Command::Test { file, .. }
@@ -273,7 +283,15 @@ impl CommandLine {
         Ok(Options {
             command: self.command.name(),
             entry: self.command.file().or(entry.as_ref()).cloned(),
-            profile: profile.clone(),
+            profile: match self.command {
+                Command::Build { release: true, .. } => Some("release".to_string()),
+                _ => profile.clone(),
+            },
+            out: match &self.command {
+                Command::Build { out, .. } => out.clone(),
+                _ => None,
+            },
+            opt_level: self.global.opt_level,
             target: target.clone(),
             max_errors: self.global.max_errors as usize,
             jobs: self.global.jobs.map(|n| n as usize),

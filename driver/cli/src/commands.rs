@@ -1,9 +1,10 @@
 //! One function a command.
 
-use crate::args::{Command, CommandLine, MpirCommand};
+use crate::args::{Command, CommandLine, MpirCommand, OutputForm};
 use crate::output::{Data, Output};
+use clap::{ColorChoice, Parser};
 use magpie_diag::{Code, Diagnostic, Span, closest};
-use magpie_driver::{Session, Stop};
+use magpie_driver::{AttachedProgram, Session, Stop};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -122,6 +123,29 @@ fn run(session: &mut Session, output: Output, args: Vec<OsString>) -> Result<Don
     // What is to be said about the program is said before it speaks.
     output.report(session, true, None);
     Ok(Done::Exited(program.execute(args)))
+}
+
+/// Runs the program behind this command; gives the exit code.
+pub(crate) fn execute_attached(
+    attached: Result<AttachedProgram, String>,
+    args: Vec<OsString>,
+) -> u8 {
+    let output = Output { form: OutputForm::Text, color: ColorChoice::Auto };
+    let options = CommandLine::try_parse_from(["magpie", "run"]).map_err(|e| e.to_string());
+    let (options, trouble) = match options.and_then(|line| line.options()) {
+        Ok(options) => (options, None),
+        Err(why) => (magpie_driver::Options::new("run"), Some(why)),
+    };
+    let mut session = Session::new(options);
+    let result = match (trouble, attached) {
+        (Some(why), _) => Err(session.refuse(Code::MPL0006, why, "correct or unset the variable")),
+        (None, Err(why)) => Err(session.refuse(Code::MPL0004, why, "`magpie build` makes it anew")),
+        (None, Ok(program)) => utf8_arguments(&mut session, args).and_then(|args| {
+            let program = magpie_driver::prepare_attached(&mut session, &program)?;
+            Ok(Done::Exited(program.execute(args)))
+        }),
+    };
+    finish(&mut session, output, result)
 }
 
 /// Program arguments are `Str`.

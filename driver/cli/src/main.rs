@@ -18,7 +18,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_bug));
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    if let Some(attached) = magpie_driver::attached_program() {
+        let code = commands::execute_attached(attached, arguments.drain(..).skip(1).collect());
+        return ExitCode::from(code);
+    }
     let code = match CommandLine::try_parse_from(&arguments) {
         Ok(line) => commands::execute(line),
         Err(error) => refuse(&error, &arguments),

@@ -1,6 +1,7 @@
 //! `magpie build --emit`: artifacts, made in memory and then written whole.
 
-use crate::frontend::{self, Program};
+use crate::executable::executable;
+use crate::frontend::{self, Program, main_of};
 use crate::kernels::Kernels;
 use crate::project::{Project, display_name};
 use crate::registry;
@@ -13,7 +14,7 @@ use magpie_gpu_msl::MslEmitter;
 use magpie_gpu_ptx::PtxEmitter;
 use magpie_gpu_spirv::{SpirvEmitter, disassemble};
 use magpie_gpu_wgsl::WgslEmitter;
-use magpie_mpir::print_module;
+use magpie_mpir::{FnId, print_module};
 use magpie_types::kernel::{BlobCode, GpuBackend, KernelBlob};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ enum Artifact {
     SpvText,
     /// The kernels for all back ends.
     All,
+    /// `<stem>`: the program with everything that it needs.
+    Executable,
     /// Known, but not made by this build.
     Later,
 }
@@ -41,7 +44,7 @@ const NAMES: &[(&str, Artifact)] = &[
     ("hip", Artifact::Kernels(GpuBackend::Hip)),
     ("wgsl", Artifact::Kernels(GpuBackend::Wgsl)),
     ("all", Artifact::All),
-    ("exe", Artifact::Later),
+    ("exe", Artifact::Executable),
     ("object", Artifact::Later),
     ("asm", Artifact::Later),
     ("shared-lib", Artifact::Later),
@@ -56,7 +59,7 @@ const NAMES: &[(&str, Artifact)] = &[
     ("mpdbg", Artifact::Later),
 ];
 
-const MADE_HERE: &str = "this build makes mpir, spv, spv-text, msl, ptx, hip, wgsl and all";
+const MADE_HERE: &str = "this build makes exe, mpir, spv, spv-text, msl, ptx, hip, wgsl and all";
 
 /// The extension of a kernel's file.
 fn extension(backend: GpuBackend) -> &'static str {
@@ -90,8 +93,7 @@ pub fn build(session: &mut Session, emit: &[String]) -> Result<Vec<String>, Stop
     // What is wrong with the program is worth more than what cannot be made of it.
     for name in later {
         let message = format!("`--emit {name}` is not supported by this build");
-        let help = format!("{MADE_HERE}; `magpie run` runs the program");
-        session.refuse(Code::MPT2050, message, &help);
+        session.refuse(Code::MPT2050, message, MADE_HERE);
     }
     session.stop_on_errors()?;
     let files =
@@ -104,7 +106,7 @@ fn kernels_of(artifact: Artifact) -> Option<GpuBackend> {
     match artifact {
         Artifact::Kernels(backend) => Some(backend),
         Artifact::SpvText => Some(GpuBackend::Spv),
-        Artifact::Mpir | Artifact::All | Artifact::Later => None,
+        Artifact::Mpir | Artifact::All | Artifact::Executable | Artifact::Later => None,
     }
 }
 
@@ -121,9 +123,12 @@ fn parse_emit<'n>(
     for name in names {
         let known = NAMES.iter().find(|(known, _)| *known == name).map(|&(_, artifact)| artifact);
         match known {
-            Some(artifact @ (Artifact::Mpir | Artifact::Kernels(_) | Artifact::SpvText)) => {
-                wanted.push(artifact);
-            }
+            Some(
+                artifact @ (Artifact::Mpir
+                | Artifact::Kernels(_)
+                | Artifact::SpvText
+                | Artifact::Executable),
+            ) => wanted.push(artifact),
             Some(Artifact::All) => wanted.extend(GpuBackend::TARGETS.map(Artifact::Kernels)),
             Some(Artifact::Later) => later.push(name),
             None => {
@@ -137,11 +142,26 @@ fn parse_emit<'n>(
         }
     }
     session.stop_on_errors()?;
+    if session.options.out.is_some() && !wanted.contains(&Artifact::Executable) {
+        let message = "`--out` names an executable, and none is asked for";
+        return Err(session.refuse(Code::MPL0006, message, "add `exe` to `--emit`"));
+    }
     Ok((wanted, later))
 }
 
-/// A file to be written, by its path below the artifact folder.
-type File = (PathBuf, Vec<u8>);
+/// A file to be written.
+struct File {
+    /// Below the artifact folder, or anywhere if absolute.
+    path: PathBuf,
+    content: Vec<u8>,
+    is_program: bool,
+}
+
+impl File {
+    fn new(path: impl Into<PathBuf>, content: Vec<u8>) -> File {
+        File { path: path.into(), content, is_program: false }
+    }
+}
 
 fn make(
     session: &mut Session,
@@ -152,14 +172,54 @@ fn make(
 ) -> Result<Vec<File>, Stop> {
     // Names in artifacts do not depend on where the command is run.
     let sources = relative_sources(session, &project.root);
+    program.module.files = sources.iter().map(|(_, file)| file.name.clone()).collect();
     let stem = project.stem();
     let mut files = Vec::new();
     if wanted.contains(&Artifact::Mpir) {
-        program.module.files = sources.iter().map(|(_, file)| file.name.clone()).collect();
-        files.push((format!("{stem}.mpir").into(), print_module(&program.module).into_bytes()));
+        let text = print_module(&program.module).into_bytes();
+        files.push(File::new(format!("{stem}.mpir"), text));
     }
-    let Some(mut kernels) = kernels else { return Ok(files) };
-    kernels.sources = sources;
+    let compiled = match kernels {
+        Some(mut kernels) => {
+            kernels.sources = sources.clone();
+            let entries = compile(session, project, &kernels)?;
+            for (id, blobs) in &entries {
+                let name = kernels.func(*id).sid.file_name();
+                files.extend(blobs.iter().flat_map(|blob| kernel_files(blob, &name, wanted)));
+            }
+            let registered: Vec<registry::Entry> = entries
+                .iter()
+                .map(|(id, blobs)| registry::Entry { kernel: kernels.func(*id), blobs })
+                .collect();
+            let registry = registry::text(&kernels.module.types, &registered);
+            files.push(File::new(format!("{stem}.gpu_registry.ll"), registry.into_bytes()));
+            entries.into_iter().map(|(id, blobs)| (kernels.hash(id), blobs)).collect()
+        }
+        None => Vec::new(),
+    };
+    if wanted.contains(&Artifact::Executable) {
+        let main = main_of(session, &program)?;
+        let main = program.module.func(main).name.clone();
+        let made = executable(&session.options, project, &program, &main, &sources, &compiled);
+        let content = made.map_err(|why| {
+            let message = format!("no executable can be made: {why}");
+            session.refuse(Code::MPL0004, message, "`magpie run` runs the program")
+        })?;
+        let path = match &session.options.out {
+            Some(out) => std::path::absolute(out).unwrap_or_else(|_| out.clone()),
+            None => format!("{stem}{}", std::env::consts::EXE_SUFFIX).into(),
+        };
+        files.push(File { path, content, is_program: true });
+    }
+    Ok(files)
+}
+
+/// Compiles each kernel for its target and for those of `--blobs`.
+fn compile(
+    session: &mut Session,
+    project: &Project,
+    kernels: &Kernels,
+) -> Result<Vec<(FnId, Vec<KernelBlob>)>, Stop> {
     let compiler = Compiler::new(&session.options, &project.manifest, session.log());
     let mut jobs = Vec::new();
     for &id in &kernels.ids {
@@ -169,7 +229,7 @@ fn make(
         let asked = session.options.blobs.contains(&backend);
         (asked || kernels.target(id) == Some(backend)) && kernels.may_exist_for(id, backend)
     });
-    let compiled = compiler.compile_all(&kernels, &jobs, &session.options);
+    let compiled = compiler.compile_all(kernels, &jobs, &session.options);
     let mut compiled = jobs.iter().zip(compiled).peekable();
     let mut entries = Vec::new();
     for &id in &kernels.ids {
@@ -177,22 +237,16 @@ fn make(
         while let Some((&(_, backend), result)) = compiled.next_if(|((of, _), _)| *of == id) {
             match result {
                 Ok(blob) => {
-                    session.report_all(compiler.warning(&kernels, id, backend, None));
+                    session.report_all(compiler.warning(kernels, id, backend, None));
                     blobs.push(blob);
                 }
                 Err(errors) => session.report_all(errors),
             }
         }
-        let name = kernels.func(id).sid.file_name();
-        for blob in &blobs {
-            files.extend(kernel_files(blob, &name, wanted));
-        }
-        entries.push(registry::Entry { kernel: kernels.func(id), blobs });
+        entries.push((id, blobs));
     }
     session.stop_on_errors()?;
-    let registry = registry::text(&kernels.module.types, &entries);
-    files.push((format!("{stem}.gpu_registry.ll").into(), registry.into_bytes()));
-    Ok(files)
+    Ok(entries)
 }
 
 /// The files that are wanted of a kernel; `name` is its stable id.
@@ -200,10 +254,11 @@ fn kernel_files(blob: &KernelBlob, name: &str, wanted: &[Artifact]) -> Vec<File>
     let BlobCode::Bytes(code) = &blob.code else { return Vec::new() };
     let mut files = Vec::new();
     if wanted.contains(&Artifact::Kernels(blob.backend)) {
-        files.push((format!("gpu/{name}.{}", extension(blob.backend)).into(), code.clone()));
+        let path = format!("gpu/{name}.{}", extension(blob.backend));
+        files.push(File::new(path, code.clone()));
     }
     if blob.backend == GpuBackend::Spv && wanted.contains(&Artifact::SpvText) {
-        files.push((format!("gpu/{name}.spvasm").into(), disassembly(code).into_bytes()));
+        files.push(File::new(format!("gpu/{name}.spvasm"), disassembly(code).into_bytes()));
     }
     files
 }
@@ -232,11 +287,17 @@ fn relative_sources(session: &Session, root: &Path) -> SourceMap {
 fn write(session: &mut Session, project: &Project, files: Vec<File>) -> Result<Vec<String>, Stop> {
     let folder = project.artifact_dir();
     let mut names = Vec::new();
-    for (below, content) in files {
-        let path = folder.join(below);
-        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    for File { path, content, is_program } in files {
+        let path = folder.join(path);
+        // Folders are made below the project; one that the user names is there or misspelt.
+        let own = path.parent().filter(|parent| parent.starts_with(&folder));
+        let made = own.map_or(Ok(()), std::fs::create_dir_all);
         let made = made.map_err(|error| crate::source_file::reason(&error));
-        let written = made.and_then(|()| magpie_rt::fs::write_whole(&path, &content));
+        let write = match is_program {
+            true => magpie_rt::fs::write_program,
+            false => magpie_rt::fs::write_whole,
+        };
+        let written = made.and_then(|()| write(&path, &content));
         if let Err(why) = written {
             let message = format!("cannot write `{}`: {why}", display_name(&path));
             let help = "free space or change permissions; a file of that name is still complete";

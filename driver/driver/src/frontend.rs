@@ -211,6 +211,16 @@ fn read_mpir(session: &mut Session, entry: FileId) -> Result<Program, Stop> {
     Ok(Program { module, main, kernels, tests, entry, rules: MPIR_RULES, miri: None })
 }
 
+/// A module that a front end made and that was checked then, and the function it starts with, by
+/// name; `None` when there is no such function.
+pub(crate) fn attached(module: Module, main: &str) -> Option<(Program, FnId)> {
+    let main = module.fn_ids().find(|&f| module.func(f).name == main)?;
+    let kernels = module.fn_ids().filter(|&f| module.func(f).is_kernel()).collect();
+    let (entry, rules, tests) = (FileId(0), MPIR_RULES, Vec::new());
+    let program = Program { module, main: Some(main), kernels, tests, entry, rules, miri: None };
+    Some((program, main))
+}
+
 /// The name of a function without its module.
 pub(crate) fn short_name(f: &MpirFn) -> &str {
     f.name.rsplit('@').next().unwrap_or(&f.name)

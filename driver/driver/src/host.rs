@@ -63,12 +63,17 @@ pub(crate) fn compile(
     mut program: Program,
     root: FnId,
 ) -> Result<HostFn, Stop> {
+    let is_fast = session.options.opt_level > 0;
     let module = &mut program.module;
     session.time("host passes", |session| {
-        Pipeline::new().optimize_ownership(module);
+        if is_fast {
+            Pipeline::new().optimize_ownership(module);
+        }
         lower_arc(module);
         lower_host(module, &|span| session.sources.describe(span));
-        Pipeline::new().optimize_host(module);
+        if is_fast {
+            Pipeline::new().optimize_host(module);
+        }
     });
     let f = module.func(root);
     let result = match f.ret_ty {

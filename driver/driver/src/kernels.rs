@@ -59,24 +59,41 @@ impl Kernels {
             });
             session.stop_on_errors()
         })?;
-        if program.kernels.is_empty() {
-            return Ok(None);
+        Ok(Kernels::of_closed(session, module, &program.kernels))
+    }
+
+    /// The kernels of a program that was checked when it was built.
+    ///
+    /// # Errors
+    /// They cannot be closed.
+    pub(crate) fn of_checked(
+        session: &mut Session,
+        program: &Program,
+    ) -> Result<Option<Kernels>, Stop> {
+        let mut module = program.module.clone();
+        close(session, &mut module)?;
+        Ok(Kernels::of_closed(session, module, &program.kernels))
+    }
+
+    fn of_closed(session: &Session, mut module: Module, ids: &[FnId]) -> Option<Kernels> {
+        if ids.is_empty() {
+            return None;
         }
-        let ids = program.kernels.clone();
         // Kernels are lowered late, and make no types then.
         if ids.iter().any(|&id| prints(module.func(id))) {
             print_buffer(&mut module.types);
         }
+        let ids = ids.to_vec();
         let by_hash = ids.iter().map(|&id| (module.func(id).sid.hash(), id)).collect();
         let sources = session.sources.clone();
-        Ok(Some(Kernels {
+        Some(Kernels {
             module,
             ids,
             sources,
             by_hash,
             optimized: Mutex::default(),
             definitions: OnceLock::new(),
-        }))
+        })
     }
 
     /// A kernel.

@@ -16,6 +16,7 @@ mod device_config;
 mod devices;
 mod doctor;
 mod emit;
+mod executable;
 mod format;
 mod frontend;
 mod host;
@@ -41,10 +42,13 @@ pub use cost::{CostList, cost};
 pub use devices::{DeviceList, devices};
 pub use doctor::{Checkup, doctor};
 pub use emit::build;
+pub use executable::{AttachedProgram, attached_program};
 pub use format::format;
 pub use new_project::new_project;
-pub use options::{DEFAULT_MAX_ERRORS, Fallback, LogLevel, Options};
-pub use run::{LoadedKernels, Runnable, compile_kernels, load_kernels, prepare_run};
+pub use options::{DEFAULT_MAX_ERRORS, DEFAULT_OPT_LEVEL, Fallback, LogLevel, Options};
+pub use run::{
+    LoadedKernels, Runnable, compile_kernels, load_kernels, prepare_attached, prepare_run,
+};
 pub use session::{Findings, Log, Session, Stop};
 pub use target::TRIPLE;
 pub use test_runner::{TestResult, TestSummary, run_test, test};

@@ -38,6 +38,11 @@ pub struct Options {
     pub entry: Option<PathBuf>,
     /// `--profile NAME`.
     pub profile: Option<String>,
+    /// `--out FILE`: where `build` writes the executable.
+    pub out: Option<PathBuf>,
+    /// `--opt-level`: 0 for host code that is made fast, else host code that runs fast. Kernels are
+    /// the same in both.
+    pub opt_level: u8,
     /// `--target TRIPLE`.
     pub target: Option<String>,
     /// `--max-errors N`: errors that are shown.
@@ -63,6 +68,8 @@ impl Options {
             command,
             entry: None,
             profile: None,
+            out: None,
+            opt_level: DEFAULT_OPT_LEVEL,
             target: None,
             max_errors: DEFAULT_MAX_ERRORS,
             jobs: None,
@@ -85,6 +92,9 @@ impl Options {
         self.jobs.unwrap_or_else(cores).max(1)
     }
 }
+
+/// Host code runs fast unless `--opt-level` says otherwise.
+pub const DEFAULT_OPT_LEVEL: u8 = 2;
 
 /// Errors shown unless `--max-errors` says otherwise.
 pub const DEFAULT_MAX_ERRORS: usize = 20;

@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// A kernel and its blobs, one a back end. CPU blobs are linked in another way.
 pub(crate) struct Entry<'a> {
     pub(crate) kernel: &'a MpirFn,
-    pub(crate) blobs: Vec<KernelBlob>,
+    pub(crate) blobs: &'a [KernelBlob],
 }
 
 const HEAD: &str = "\
@@ -163,10 +163,9 @@ mod tests {
             MpirFn::new(Sid::new(SidKind::Function, name), name, fixed::UNIT, Domain::Device)
         };
         let (with, without) = (kernel("demo.main.@kernel_add"), kernel("demo.main.@k"));
-        let entries = [
-            Entry { kernel: &with, blobs: vec![blob()] },
-            Entry { kernel: &without, blobs: Vec::new() },
-        ];
+        let blobs = [blob()];
+        let entries =
+            [Entry { kernel: &with, blobs: &blobs }, Entry { kernel: &without, blobs: &[] }];
         let text = text(&TypeCtx::new(), &entries);
         let container = kernel_codec::encode(&blob()).unwrap().len();
         // The hash of the kernel as a signed number, then the counts of blobs, parameters, buffers

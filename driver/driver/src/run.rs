@@ -1,6 +1,7 @@
 //! `magpie run`: a program in this process.
 
 use crate::device_config::device_config;
+use crate::executable::{AttachedProgram, Parts};
 use crate::frontend::{self, Program, main_of};
 use crate::host::{self, HostFn};
 use crate::kernels::Kernels;
@@ -12,6 +13,7 @@ use magpie_diag::Code;
 use magpie_mpir::FnId;
 use magpie_rt::gpu::{BlobProvider, DeviceChoice, DriverKind, Runtime};
 use magpie_types::kernel::{GpuBackend, KernelBlob};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A program that is ready to run.
@@ -31,6 +33,21 @@ pub fn prepare_run(session: &mut Session) -> Result<Runnable, Stop> {
     prepare(session, &project, program, main, false)
 }
 
+/// Makes the program behind this command ready to run.
+///
+/// # Errors
+/// It was made by another version of the command, or the device asked for is missing.
+pub fn prepare_attached(
+    session: &mut Session,
+    attached: &AttachedProgram,
+) -> Result<Runnable, Stop> {
+    let Parts { program, main, project, blobs } = attached.parts(session)?;
+    let kernels = Kernels::of_checked(session, &program)?;
+    let main = host::compile(session, program, main)?;
+    install(session, &project, kernels, blobs, false)?;
+    Ok(Runnable { main })
+}
+
 /// Makes a function of a program ready to run.
 pub(crate) fn prepare(
     session: &mut Session,
@@ -41,7 +58,7 @@ pub(crate) fn prepare(
 ) -> Result<Runnable, Stop> {
     let kernels = Kernels::prepare(session, &program)?;
     let main = host::compile(session, program, root)?;
-    install(session, project, kernels, is_test)?;
+    install(session, project, kernels, Blobs::default(), is_test)?;
     Ok(Runnable { main })
 }
 
@@ -73,7 +90,7 @@ pub fn load_kernels(session: &mut Session) -> Result<LoadedKernels, Stop> {
         kernels.ids.iter().map(name)
     });
     let loaded = LoadedKernels { hashes: hashes.collect() };
-    install(session, &project, kernels, false)?;
+    install(session, &project, kernels, Blobs::default(), false)?;
     Ok(loaded)
 }
 
@@ -106,11 +123,15 @@ pub fn compile_kernels(
     session.stop_on_errors().map(|()| blobs)
 }
 
+/// What kernels were compiled to before the program runs, by the hashes of their stable ids.
+pub(crate) type Blobs = FxHashMap<u64, Vec<KernelBlob>>;
+
 /// Configures the runtime of the process and registers kernels with it.
 fn install(
     session: &mut Session,
     project: &Project,
     kernels: Option<Kernels>,
+    mut blobs: Blobs,
     is_test: bool,
 ) -> Result<(), Stop> {
     let config = device_config(&session.options, &project.gpu(), project.has_manifest, is_test);
@@ -128,7 +149,8 @@ fn install(
     ));
     for &id in &kernels.ids {
         let provider = Some(Arc::clone(&provider));
-        runtime.register_kernel(kernels.hash(id), kernels.name(id), Vec::new(), provider);
+        let (hash, name) = (kernels.hash(id), kernels.name(id));
+        runtime.register_kernel(hash, name, blobs.remove(&hash).unwrap_or_default(), provider);
     }
     require_device(session, runtime)
 }

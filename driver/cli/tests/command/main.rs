@@ -4,6 +4,7 @@ mod artifacts;
 mod diagnostics;
 mod docs;
 mod examples;
+mod executables;
 mod miri_examples;
 mod miri_random;
 mod programs;
