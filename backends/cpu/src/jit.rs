@@ -45,6 +45,8 @@ fn isa() -> Result<OwnedTargetIsa, JitError> {
             ("is_pic", "false"),
             ("use_colocated_libcalls", "false"),
             ("unwind_info", "false"),
+            // Several results of a call by address, when they are too many for registers.
+            ("enable_multi_ret_implicit_sret", "true"),
         ] {
             flags.set(name, value).map_err(|e| e.to_string())?;
         }

@@ -2,7 +2,6 @@
 
 mod helpers;
 mod host;
-mod host_vectors;
 mod jit;
 mod kernel;
 mod pure;

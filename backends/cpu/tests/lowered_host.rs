@@ -212,6 +212,7 @@ fn programs() {
     maps();
     callables();
     handles();
+    conventions();
 }
 
 fn arrays() {
@@ -513,6 +514,117 @@ fn handles() {
           %2: i64 = i.add %1, %d
           %n: i64 = getfield field=0 %top
           %3: i64 = i.add %2, %n
+          ret %3
+        }",
+    );
+}
+
+/// Views whose content travels by value, in calls by name and through callables.
+fn conventions() {
+    // A value, a text and an array, changed in a recursion; and one of them through a callable, whose
+    // target is also called by name.
+    returns(
+        5 + 10 + 4 + 7 + 3,
+        "value struct m.TState { n: i64, name: Str, list: Array<i64> }
+        value struct m.TCell { v: i64 }
+        sig m.TChange(mutborrow m.TCell, i64) -> TOption<i64>
+        fn @grow(%s: mutborrow m.TState, %times: i64) -> unit {
+        e:
+          %more: bool = icmp.sgt %times, i64 0
+          cbr %more, again, done
+        again:
+          %n: i64 = getfield field=0 %s
+          %m: i64 = i.add %n, i64 1
+          setfield field=0 %s, %m
+          %name: Str = rt.call rt=mp_rt_str_concat Str \"n\", Str \"ame\"
+          setfield field=1 %s, %name
+          %list: mutborrow Array<i64> = field.place field=2 %s
+          arr.push %list, i64 2
+          %less: i64 = i.sub %times, i64 1
+          call fn=@grow %s, %less
+          br done
+        done:
+          ret
+        }
+        fn @change(%c: mutborrow m.TCell, %by: i64) -> TOption<i64> {
+        e:
+          %v: i64 = getfield field=0 %c
+          %w: i64 = i.add %v, %by
+          setfield field=0 %c, %w
+          %r: TOption<i64> = enum.new variant=1 %v
+          ret %r
+        }
+        fn @main() -> i64 {
+        e:
+          %list: Array<i64> = arr.new i32 0
+          %name: Str = rt.call rt=mp_rt_str_concat Str \"o\", Str \"ld\"
+          %view: mutborrow m.TState = borrow.mut m.TState zero
+          setfield field=1 %view, %name
+          setfield field=2 %view, %list
+          call fn=@grow %view, i64 5
+          %n: i64 = getfield field=0 %view
+          %new: borrow Str = getfield field=1 %view
+          %len: i64 = rt.call rt=mp_rt_str_len %new
+          %items: borrow Array<i64> = getfield field=2 %view
+          %count: i64 = arr.len %items
+          %double: i64 = i.mul %count, i64 2
+          setfield field=1 %view, Str zero
+          setfield field=2 %view, Array<i64> zero
+          %c: m.TCell = struct.new i64 0
+          %cell: mutborrow m.TCell = borrow.mut %c
+          %call: TCallable<m.TChange> = callable.capture fn=@change bits=0
+          %0: TOption<i64> = call.indirect %call, %cell, i64 3
+          %before: TOption<i64> = call fn=@change %cell, i64 4
+          %b: i64 = enum.payload variant=1 %before
+          %after: i64 = getfield field=0 %cell
+          %1: i64 = i.add %n, %len
+          %2: i64 = i.add %1, %double
+          %3: i64 = i.add %2, %b
+          %4: i64 = i.add %3, %after
+          ret %4
+        }",
+    );
+    // More leaves than a call gives back as values: a result that is stored, and beside a result of
+    // seven a view of two that stays an address.
+    returns(
+        9 + 8 + 7 + 2,
+        "value struct m.TNine { a: i64, b: i64, c: i64, d: i64, e: i64, f: i64, g: i64, h: i64, i: i64 }
+        value struct m.TSeven { a: i64, b: i8, c: bool, d: f64, e: f32, f: i64, g: i64 }
+        value struct m.TTwo { x: i64, y: i64 }
+        fn @nine(%n: i64) -> m.TNine {
+        e:
+          %1: i64 = i.sub %n, i64 1
+          %r: m.TNine = struct.new i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, %1, %n
+          ret %r
+        }
+        fn @seven(%two: mutborrow m.TTwo, %n: i64) -> m.TSeven {
+        e:
+          %y: i64 = getfield field=1 %two
+          %more: i64 = i.add %y, i64 1
+          setfield field=1 %two, %more
+          %stop: bool = icmp.sle %n, i64 0
+          cbr %stop, done, again
+        again:
+          %less: i64 = i.sub %n, i64 1
+          %r: m.TSeven = call fn=@seven %two, %less
+          ret %r
+        done:
+          %s: m.TSeven = struct.new i64 1, i8 2, bool true, f64 0x4010000000000000, f32 0x40a00000, i64 6, i64 7
+          ret %s
+        }
+        fn @main() -> i64 {
+        e:
+          %nine: m.TNine = call fn=@nine i64 9
+          %i: i64 = struct.get field=8 %nine
+          %h: i64 = struct.get field=7 %nine
+          %t: m.TTwo = struct.new i64 0, i64 0
+          %two: mutborrow m.TTwo = borrow.mut %t
+          %seven: m.TSeven = call fn=@seven %two, i64 1
+          %g: i64 = struct.get field=6 %seven
+          %y: i64 = getfield field=1 %two
+          %1: i64 = i.add %i, %h
+          %2: i64 = i.add %1, %g
+          %3: i64 = i.add %2, %y
           ret %3
         }",
     );

@@ -9,7 +9,7 @@ use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind};
 use magpie_diag::{Code, Span};
-use magpie_mpir::{Value, Variable};
+use magpie_mpir::{Op, Value, Variable};
 
 /// What a method is called on.
 enum Receiver {
@@ -214,8 +214,8 @@ impl Body<'_, '_, '_> {
                 let at = self.expr_span(e);
                 return Err(self.mismatch(at, found, t));
             }
-            let v = self.b.read(var);
-            let cell = self.new_cell(v, t);
+            // The variable keeps its value until all arguments are evaluated.
+            let cell = self.empty_cell(t);
             operands.outs.push((var, cell, t));
             operands.values.push(cell);
             return Ok(());
@@ -241,8 +241,12 @@ impl Body<'_, '_, '_> {
         Ok(())
     }
 
-    /// The call itself; `out` variables get their values back.
+    /// The call itself; `out` variables give their values and get new ones.
     fn finish_call(&mut self, instance: &Instance, operands: Operands) -> Val {
+        for &(var, cell, _) in &operands.outs {
+            let v = self.b.read(var);
+            self.b.effect(Op::SetField, &[cell, v], 0);
+        }
         let ret = self.machine(instance.ret);
         let v = self.b.call(instance.fn_id, ret, &operands.values);
         for (var, cell, t) in operands.outs {

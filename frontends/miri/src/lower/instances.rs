@@ -346,13 +346,18 @@ impl Body<'_, '_, '_> {
 
     /// A cell on the stack with an owned value.
     pub(super) fn new_cell(&mut self, v: magpie_mpir::Value, t: Ty) -> magpie_mpir::Value {
+        let cell = self.empty_cell(t);
+        self.b.effect(Op::SetField, &[cell, v], 0);
+        cell
+    }
+
+    /// A cell on the stack with a null.
+    pub(super) fn empty_cell(&mut self, t: Ty) -> magpie_mpir::Value {
         let id = self.cx.cell(t);
         let view = self.cx.intern(TypeKind::Ref(RefMode::MutBorrow, id));
         // What the cell is made of stays a null: its content is nobody's but the cell's.
         let empty = self.b.func().zero(id);
-        let cell = self.b.value(Op::BorrowMut, view, &[empty], 0);
-        self.b.effect(Op::SetField, &[cell, v], 0);
-        cell
+        self.b.value(Op::BorrowMut, view, &[empty], 0)
     }
 
     /// The value of a cell, which is left with a null.

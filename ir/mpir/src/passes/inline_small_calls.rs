@@ -1,7 +1,6 @@
 //! Inlining of small host functions.
 //!
-//! A call costs more than what a small function does, and results of several leaves come back
-//! through memory. The callees are optimised before.
+//! A call costs more than what a small function does. The callees are optimised before.
 
 use super::inline_calls::{Scratch, callee, inline_into};
 use crate::{Domain, FnId, Module, MpirFn};

@@ -1,4 +1,4 @@
-//! Flattening of aggregates in device functions.
+//! Flattening of aggregates in device functions and in lowered host functions.
 //!
 //! An aggregate value becomes the values of its leaves. Parameters stay whole and are read with
 //! `leaf.get` at the beginning; elements of memory are loaded and stored leaf by leaf. Calls that
@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Leaves no aggregate values but parameters, and those that calls take and give.
 pub fn lower_structs(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
-    if f.domain != Domain::Device || !f.locals.iter().any(|l| types.is_aggregate(l.ty)) {
+    if f.domain == Domain::Host || !f.locals.iter().any(|l| types.is_aggregate(l.ty)) {
         return false;
     }
     let PassContext { cfg, parts, replacements, insts: out, .. } = ctx;

@@ -30,6 +30,7 @@ const OWNERSHIP: &[Step] = steps![hoist_uniqueness(types), hoist_views(types)];
 
 /// Lowered host functions, before loops are widened.
 const HOST: &[Step] = steps![
+    lower_structs(types),
     promote_slots,
     simplify_cfg,
     fold(types),

@@ -1,7 +1,7 @@
 //! Stack slots of lowered host code become values, where their address is not given away.
 //!
-//! Results of several leaves come back through slots, and `out` parameters go through them. Once a
-//! callee is part of its caller, both sides of such a slot are loads and stores that can be seen.
+//! What a view shows is in a slot of the function that has it to give, and, when it travels by value,
+//! in one of the callee: all that happens to such a slot are loads and stores that can be seen.
 
 use super::PassContext;
 use super::context::refill;

@@ -51,6 +51,9 @@ impl Verifier<'_> {
             if f.domain == Domain::LowHost && self.is_vector(ty) {
                 self.head_fault(format!("parameter {n} is a vector of host code"));
             }
+            if f.domain == Domain::LowHost && self.is_several(ty) {
+                self.head_fault(format!("parameter {n} is several values"));
+            }
         }
         if f.domain == Domain::LowHost && self.is_vector(f.ret_ty) {
             self.head_fault("the result is a vector of host code");
@@ -134,6 +137,14 @@ impl Verifier<'_> {
         self.m.types.contains(ty) && matches!(self.m.types.kind(ty), TypeKind::Vec(..))
     }
 
+    /// Whether values of a type are what a lowered function returns when that is several values.
+    pub(super) fn is_several(&self, ty: TypeId) -> bool {
+        let types = &self.m.types;
+        let is_one = |ty: &TypeId| *ty != fixed::UNIT && !types.is_aggregate(*ty);
+        let is_struct = types.contains(ty) && matches!(types.kind(ty), TypeKind::Struct(_));
+        is_struct && types.members(ty).is_some_and(|m| m.len() > 1 && m.iter().all(is_one))
+    }
+
     /// Whether values of the type may exist here.
     pub(super) fn check_type(&self, ty: TypeId) -> Result<(), String> {
         let types = &self.m.types;
@@ -158,7 +169,7 @@ impl Verifier<'_> {
             (_, TypeKind::Vec(..) | TypeKind::SharedArray(..) | TypeKind::LocalArray(..)) => {
                 Err(format!("`{}` is a type of device code", name()))
             }
-            (Domain::LowHost, _) if types.is_aggregate(ty) => {
+            (Domain::LowHost, _) if types.is_aggregate(ty) && !self.is_several(ty) => {
                 Err(format!("lowered host code has no aggregates such as `{}`", name()))
             }
             (Domain::Host | Domain::LowHost, _) => Ok(()),

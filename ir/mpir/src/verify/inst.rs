@@ -36,6 +36,7 @@ impl InstCheck<'_, '_> {
         let op = self.data.op;
         self.check_place()?;
         self.check_vectors()?;
+        self.check_several()?;
         self.check_flags()?;
         if op != Op::Phi {
             self.check_immediate()?;
@@ -91,6 +92,23 @@ impl InstCheck<'_, '_> {
             return Ok(());
         }
         Err(Fault::structure(format!("host code has no `{}` of vectors", op.name())))
+    }
+
+    /// In lowered host code, several values are one only on their way out of a function.
+    fn check_several(&self) -> Check {
+        let (op, f) = (self.data.op, self.v.f);
+        let travels = matches!(op, Op::Call | Op::CallAddr | Op::StructNew);
+        if f.domain != Domain::LowHost {
+            return Ok(());
+        }
+        if self.v.is_several(self.data.ty) && !travels {
+            return Err(Fault::structure(format!("`{}` gives one value", op.name())));
+        }
+        let takes = op != Op::StructGet && self.args().iter().any(|&v| self.v.is_several(f.ty(v)));
+        match takes {
+            true => Err(Fault::structure(format!("`{}` takes single values", op.name()))),
+            false => Ok(()),
+        }
     }
 
     fn check_flags(&self) -> Check {

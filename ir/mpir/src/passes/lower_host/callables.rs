@@ -1,5 +1,6 @@
 //! Callables: objects with a code address and captured values, and the thunks behind them.
 
+use super::convention::give_back;
 use super::counts::Counted;
 use super::{FnLowering, Lowering};
 use crate::{Builder, FnId, Inst, Op, Value};
@@ -38,7 +39,7 @@ impl FnLowering<'_, '_, '_> {
     /// Calls a callable with the leaves of its arguments.
     pub(super) fn call_callee(&mut self, callee: &Callee, args: &[Value]) -> Vec<Value> {
         let args = [&[callee.payload], args].concat();
-        self.call_with(Op::CallAddr, 0, &[callee.code], &args, callee.ret)
+        self.call_by_address(callee.code, &args, callee.ret)
     }
 
     pub(super) fn call_indirect(&mut self, i: Inst) -> Vec<Value> {
@@ -93,12 +94,10 @@ impl Lowering<'_> {
             return id;
         }
         let (callee, bound, captures) = &key;
-        let (params, ret) = {
-            let head = &self.heads[callee.index()];
-            (head.params.clone(), head.ret)
-        };
+        let convention = self.conventions[callee.index()].clone();
+        let params = &convention.params;
         let mut f = self.new_thunk(*callee, "callable", self.callable_thunks.len());
-        let result_address = self.set_result(&mut f, ret);
+        let result_address = self.set_result(&mut f, convention.ret);
         let payload = f.add_param("payload", self.address, Span::NONE);
         let is_bound = |n: usize| n < 32 && bound >> n & 1 == 1;
         let mut left = Vec::new();
@@ -110,19 +109,18 @@ impl Lowering<'_> {
         let offsets = self.types().callable_layout(captures).fields.remove(0);
         let mut captured = captures.iter().zip(offsets);
         let mut left = left.into_iter();
-        let mut args: Vec<Value> = result_address.into_iter().collect();
+        let mut args: Vec<Vec<Value>> = Vec::new();
         let mut b = Builder::new(&mut f);
         for (n, &param) in params.iter().enumerate() {
             if is_bound(n) {
                 let Some((&ty, offset)) = captured.next() else { continue };
-                args.extend(self.captured_argument(&mut b, payload, offset, ty, param));
+                args.push(self.captured_argument(&mut b, payload, offset, ty, param));
             } else {
-                args.extend(left.next().unwrap_or_default());
+                args.push(left.next().unwrap_or_default());
             }
         }
-        let ret_ty = b.func().ret_ty;
-        let result = b.call(*callee, ret_ty, &args);
-        b.ret(result);
+        let result = self.call_by_name(&mut b, *callee, &args, result_address);
+        give_back(&mut b, &result);
         b.finish();
         let id = self.m.add_fn(f);
         self.callable_thunks.insert(key, id);

@@ -7,41 +7,18 @@ use magpie_types::abi::{AbiReturn, RtFn};
 use magpie_types::{TypeId, TypeKind, fixed};
 
 impl FnLowering<'_, '_, '_> {
-    /// Makes a call instruction for a result of type `ret`: several leaves come back in memory
-    /// whose address is the first argument, behind `head`.
-    pub(super) fn call_with(
-        &mut self,
-        op: Op,
-        imm: u64,
-        head: &[Value],
-        args: &[Value],
-        ret: TypeId,
-    ) -> Vec<Value> {
-        let low = self.l.low_types(ret);
-        match low.as_slice() {
-            [] => {
-                self.b.effect(op, &[head, args].concat(), imm);
-                Vec::new()
-            }
-            &[low] => vec![self.b.value(op, low, &[head, args].concat(), imm)],
-            _ => {
-                let slot = self.result_slot(ret);
-                self.b.effect(op, &[head, &[slot], args].concat(), imm);
-                self.load(ret, slot, 0)
-            }
-        }
-    }
-
     pub(super) fn call(&mut self, i: Inst) -> Vec<Value> {
         let old = self.old;
         let callee = old.inst(i).func();
-        let (params, ret) = {
-            let head = &self.l.heads[callee.index()];
-            (head.params.clone(), head.ret)
-        };
-        let pairs = old.args(i).iter().zip(&params);
-        let args: Vec<Value> = pairs.flat_map(|(&v, &param)| self.pass(v, param)).collect();
-        self.call_with(Op::Call, callee.0 as u64, &[], &args, ret)
+        let convention = self.l.conventions[callee.index()].clone();
+        let pairs = old.args(i).iter().zip(&convention.params);
+        let args: Vec<Vec<Value>> = pairs.map(|(&v, &param)| self.pass(v, param)).collect();
+        if self.l.is_stored(convention.ret) {
+            let slot = self.result_slot(convention.ret);
+            self.l.call_by_name(&mut self.b, callee, &args, Some(slot));
+            return self.load(convention.ret, slot, 0);
+        }
+        self.l.call_by_name(&mut self.b, callee, &args, None)
     }
 
     // ----- runtime functions -----

@@ -1,5 +1,6 @@
 //! Functions of the program that the runtime calls to hash, compare and order elements.
 
+use super::convention::give_back;
 use super::{FnLowering, Lowering};
 use crate::{Builder, FnId, Op, Value};
 use magpie_diag::Span;
@@ -29,9 +30,10 @@ impl Lowering<'_> {
             return id;
         }
         let (callee, element) = key;
-        let params = self.heads[callee.index()].params.clone();
+        let convention = self.conventions[callee.index()].clone();
+        let params = &convention.params;
         let mut f = self.new_thunk(callee, "elements", self.comparator_thunks.len());
-        self.set_result(&mut f, self.heads[callee.index()].ret);
+        self.set_result(&mut f, convention.ret);
         let name = |n: usize| format!("p{n}");
         let addresses: Vec<Value> =
             (0..params.len()).map(|n| f.add_param(name(n), self.address, Span::NONE)).collect();
@@ -39,17 +41,13 @@ impl Lowering<'_> {
         let mut args = Vec::new();
         for (&param, address) in params.iter().zip(addresses) {
             if param != element && !self.types().is_heap(element) {
-                args.push(address);
-                continue;
-            }
-            for leaf in self.leaves(element).iter() {
-                let low = self.low(leaf.ty);
-                args.push(b.value(Op::MemLoad, low, &[address], leaf.offset as u64));
+                args.push(vec![address]);
+            } else {
+                args.push(self.load(&mut b, element, address, 0));
             }
         }
-        let ret_ty = b.func().ret_ty;
-        let result = b.call(callee, ret_ty, &args);
-        b.ret(result);
+        let result = self.call_by_name(&mut b, callee, &args, None);
+        give_back(&mut b, &result);
         b.finish();
         let id = self.m.add_fn(f);
         self.comparator_thunks.insert(key, id);

@@ -45,7 +45,7 @@ impl FnLowering<'_, '_, '_> {
             _ => (RtFn::GpuLaunchSync, 1),
         };
         let kernel = data.func();
-        let params = self.l.heads[kernel.index()].params.clone();
+        let params = self.l.conventions[kernel.index()].params.clone();
         let block = self.argument_block(&params);
         let (heads, rest) = old.args(i).split_at(heads);
         let (shape, args) = rest.split_at(6);

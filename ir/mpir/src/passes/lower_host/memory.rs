@@ -3,7 +3,7 @@
 use super::FnLowering;
 use crate::{Block, Builder, Inst, Op, Value, imm_pair};
 use magpie_types::abi::object_layout::HEADER_SIZE;
-use magpie_types::{Layout, Leaf, RefMode, TypeId, TypeKind, fixed};
+use magpie_types::{Layout, RefMode, TypeId, TypeKind, fixed};
 use rustc_hash::FxHashMap;
 
 /// The stack slots of a function. Scratch slots serve one old instruction after the other.
@@ -105,20 +105,12 @@ impl FnLowering<'_, '_, '_> {
 
     /// Stores the leaves of a value at `address + offset`.
     pub(super) fn store(&mut self, ty: TypeId, address: Value, offset: u32, leaves: &[Value]) {
-        for (leaf, &v) in self.l.leaves(ty).iter().zip(leaves) {
-            let at = (offset + leaf.offset) as u64;
-            self.b.effect(Op::MemStore, &[address, v], at);
-        }
+        self.l.store(&mut self.b, ty, address, offset, leaves);
     }
 
     /// Loads the leaves of a value from `address + offset`.
     pub(super) fn load(&mut self, ty: TypeId, address: Value, offset: u32) -> Vec<Value> {
-        let leaves = self.l.leaves(ty);
-        let load = |leaf: &Leaf| {
-            let low = self.l.low(leaf.ty);
-            self.b.value(Op::MemLoad, low, &[address], (offset + leaf.offset) as u64)
-        };
-        leaves.iter().map(load).collect()
+        self.l.load(&mut self.b, ty, address, offset)
     }
 
     /// Loads one scalar or address of a lowered type.

@@ -10,8 +10,10 @@
 //!   handle and address is `rawptr<u8>`; a value enum is its tag, an `i32`.
 //! - A view of a heap object is the object's handle. A view of anything else is the address of its
 //!   storage: a field, an element, or a stack slot that holds a copy.
-//! - A parameter of several leaves is several parameters. A result of one leaf is returned; one of
-//!   several leaves is stored at the address that an additional first parameter gives.
+//! - A parameter of several leaves is several parameters. A result of a few leaves is returned, as a
+//!   struct of them that is taken apart where it arrives; more are stored at the address that an
+//!   additional first parameter gives. In calls by name, what an exclusive view shows comes and goes
+//!   by value when it is a few leaves ([`convention`]).
 //! - The code of a callable is a thunk `(result address,) payload address, leaves of the parameters
 //!   left`.
 //! - Payloads of inactive variants are zero, so they may be released.
@@ -21,6 +23,7 @@ mod arrays;
 mod callables;
 mod calls;
 mod comparators;
+mod convention;
 mod counts;
 mod enums;
 mod launches;
@@ -34,6 +37,7 @@ use crate::analysis::{Cfg, Uses};
 use crate::{
     Block, Builder, Const, Domain, FnId, Inst, Module, MpirFn, Op, Terminator, Value, Variable,
 };
+use convention::Convention;
 use magpie_diag::Span;
 use magpie_types::abi::{AbiReturn, PanicKind, RtFn};
 use magpie_types::{Category, Leaf, Sid, SidKind, TypeCtx, TypeId, TypeKind, fixed};
@@ -44,37 +48,26 @@ use std::rc::Rc;
 /// Lowers all host functions of a module. `place` describes a source place as
 /// `file:line:column`, for the messages of panics.
 pub fn lower_host(m: &mut Module, place: &dyn Fn(Span) -> Option<String>) {
-    let heads = m.fns.iter().map(Head::of).collect();
+    let conventions = m.fns.iter().map(|f| Rc::new(Convention::of(m, f))).collect();
     let address = m.types.intern(TypeKind::RawPtr(fixed::U8));
     let mut l = Lowering {
         m,
         place,
-        heads,
+        conventions,
+        groups: FxHashMap::default(),
         address,
         leaves: FxHashMap::default(),
         callable_thunks: FxHashMap::default(),
         comparator_thunks: FxHashMap::default(),
         capture_types: FxHashMap::default(),
     };
-    for n in 0..l.heads.len() {
+    for n in 0..l.conventions.len() {
         if l.m.fns[n].domain == Domain::Host {
             let id = FnId::new(n);
             let empty = l.empty_fn(id);
             let old = std::mem::replace(&mut l.m.fns[n], empty);
-            l.m.fns[n] = lower_fn(&mut l, &old);
+            l.m.fns[n] = lower_fn(&mut l, id, &old);
         }
-    }
-}
-
-/// Types of parameters and result before lowering.
-struct Head {
-    params: Vec<TypeId>,
-    ret: TypeId,
-}
-
-impl Head {
-    fn of(f: &MpirFn) -> Head {
-        Head { params: f.params.iter().map(|p| p.1).collect(), ret: f.ret_ty }
     }
 }
 
@@ -82,7 +75,9 @@ impl Head {
 struct Lowering<'a> {
     m: &'a mut Module,
     place: &'a dyn Fn(Span) -> Option<String>,
-    heads: Vec<Head>,
+    conventions: Vec<Rc<Convention>>,
+    /// The struct of these values, for functions that return several.
+    groups: FxHashMap<Vec<TypeId>, TypeId>,
     /// `rawptr<u8>`.
     address: TypeId,
     leaves: FxHashMap<TypeId, Rc<[Leaf]>>,
@@ -144,20 +139,6 @@ impl Lowering<'_> {
         MpirFn::new(sid, name, fixed::UNIT, Domain::LowHost)
     }
 
-    /// Sets the result type of a lowered function that returns `ret`; the parameter for the
-    /// address of a result of several leaves.
-    fn set_result(&mut self, f: &mut MpirFn, ret: TypeId) -> Option<Value> {
-        match self.low_types(ret).as_slice() {
-            [] => f.ret_ty = fixed::UNIT,
-            &[one] => f.ret_ty = one,
-            _ => {
-                f.ret_ty = fixed::UNIT;
-                return Some(f.add_param("result", self.address, Span::NONE));
-            }
-        }
-        None
-    }
-
     /// Adds a parameter for each leaf of `ty`.
     fn add_params(&mut self, f: &mut MpirFn, name: &str, ty: TypeId, span: Span) -> Vec<Value> {
         let low = self.low_types(ty);
@@ -183,7 +164,8 @@ struct FnLowering<'f, 'l, 'a> {
     /// The two halves of moves: an `mp_rt_handle_clone` that gives the handle itself, and the
     /// release of the other handle that is none.
     moves: FxHashSet<Inst>,
-    /// Where a result of several leaves goes.
+    convention: Rc<Convention>,
+    /// Where a result goes that is stored.
     result_address: Option<Value>,
     /// Source place of the old instruction.
     span: Span,
@@ -191,15 +173,17 @@ struct FnLowering<'f, 'l, 'a> {
     never: bool,
 }
 
-fn lower_fn(l: &mut Lowering<'_>, old: &MpirFn) -> MpirFn {
+fn lower_fn(l: &mut Lowering<'_>, id: FnId, old: &MpirFn) -> MpirFn {
     let mut new = MpirFn::new(old.sid.clone(), old.name.clone(), old.ret_ty, Domain::LowHost);
     new.is_async = old.is_async;
     new.span = old.span;
-    let result_address = l.set_result(&mut new, old.ret_ty);
+    let convention = l.conventions[id.index()].clone();
+    let result_address = l.set_head(&mut new, &convention);
     let mut values = vec![None; old.locals.len()];
     for (n, &(v, ty)) in old.params.iter().enumerate() {
-        let span = old.param_spans[n];
-        values[v.index()] = Some(l.add_params(&mut new, &old.param_names[n], ty, span).into());
+        let (name, span) = (&old.param_names[n], old.param_spans[n]);
+        let ty = convention.exchanged(n).unwrap_or(ty);
+        values[v.index()] = Some(Rc::from(l.add_params(&mut new, name, ty, span)));
     }
     let b = Builder::new(&mut new);
     let slots = Slots::new(b.current());
@@ -209,12 +193,14 @@ fn lower_fn(l: &mut Lowering<'_>, old: &MpirFn) -> MpirFn {
         slots,
         empty_array: None,
         moves: moves(old),
+        convention,
         result_address,
         b,
         values,
         span: old.span,
         never: false,
     };
+    f.receive();
     f.body();
     f.b.finish();
     new
@@ -321,15 +307,7 @@ impl FnLowering<'_, '_, '_> {
         match term {
             Terminator::Ret(v) => {
                 let leaves = v.map(|v| self.get(v));
-                match (leaves.as_deref(), self.result_address) {
-                    (None | Some([]), _) => self.b.ret(None),
-                    (Some(leaves), None) => self.b.ret(Some(leaves[0])),
-                    (Some(leaves), Some(address)) => {
-                        let leaves = leaves.to_vec();
-                        self.store(self.old.ret_ty, address, 0, &leaves);
-                        self.b.ret(None);
-                    }
-                }
+                self.return_leaves(leaves);
             }
             Terminator::Br(t) => self.b.br(blocks[t.index()]),
             Terminator::Cbr { cond, then, else_ } => {

@@ -1,7 +1,7 @@
 //! Vectors of host functions: several rounds of a loop at once
 //! ([`magpie_mpir::passes::widen_counted`]). A vector is as many registers as its components fill.
 
-use crate::host::Translator;
+use super::Translator;
 use crate::pure::{Pure, clif_type, constant};
 use crate::simd;
 use cranelift_codegen::ir::condcodes::IntCC;
