@@ -32,7 +32,7 @@ impl Convention {
             count = 0;
         }
         let may_exchange = !f.is_async && !shows_something(&m.types, f.ret_ty);
-        let kept = may_exchange.then(|| kept_views(f)).unwrap_or_default();
+        let kept = if may_exchange { kept_views(f) } else { Vec::new() };
         let mut exchange = |n: usize| {
             let shown = shown_value(&m.types, params[n]).filter(|_| kept.get(n) == Some(&false))?;
             if shows_something(&m.types, shown) {
