@@ -60,7 +60,8 @@ impl Toolchain for Magpie {
 
     fn run(&self, request: &RunRequest<'_>) -> Result<RunResult, String> {
         let flags: &[&str] = match request.device {
-            Device::Interp => &["--device", "interp"],
+            // The reference: kernels are interpreted, and no pass has touched host code.
+            Device::Interp => &["--device", "interp", "--opt-level", "0"],
             Device::Cpu => &["--device", "cpu"],
             Device::Vulkan => &["--device", "vulkan"],
             Device::WebGpu => &["--device", "webgpu"],
