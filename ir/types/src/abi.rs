@@ -225,6 +225,8 @@ runtime_functions! {
     Print = "mp_rt_print"(s: Ptr) -> Void;
     /// Writes a line to standard output.
     Println = "mp_rt_println"(s: Ptr) -> Void;
+    /// Ends the last line of standard output, unless the program did.
+    EndLine = "mp_rt_end_line"() -> Void;
     /// Writes a line to standard error, after all that was printed before.
     Eprintln = "mp_rt_eprintln"(s: Ptr) -> Void;
     /// Writes a text to standard error, after all that was printed before.

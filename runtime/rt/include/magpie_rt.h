@@ -394,6 +394,9 @@ void mp_rt_print(MpRtHeader* s);
 /* Writes a line to standard output. */
 void mp_rt_println(MpRtHeader* s);
 
+/* Ends the last line of standard output, unless the program did. */
+void mp_rt_end_line(void);
+
 /* Writes a line to standard error, after all that was printed before. */
 void mp_rt_eprintln(MpRtHeader* s);
 

@@ -9,6 +9,7 @@ use crate::object::MpRtHeader;
 use crate::panic::{die, guarded};
 use crate::string::{self, as_str};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes gathered before a write.
@@ -19,6 +20,9 @@ const BROKEN_PIPE_EXIT_CODE: i32 = 128 + 13;
 
 /// Output not yet written.
 static PENDING: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// Whether the last line of the output has no end yet.
+static LINE_IS_OPEN: AtomicBool = AtomicBool::new(false);
 
 fn pending() -> MutexGuard<'static, Vec<u8>> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -89,6 +93,9 @@ fn print(parts: &[&str]) {
             pending.extend_from_slice(block);
         }
     }
+    if let Some(last) = parts.iter().rev().find_map(|part| part.as_bytes().last()) {
+        LINE_IS_OPEN.store(*last != b'\n', Ordering::Relaxed);
+    }
     if interactive {
         result = result.and(write_pending(&mut pending));
     }
@@ -119,6 +126,16 @@ pub unsafe extern "C" fn mp_rt_print(s: *const MpRtHeader) {
 pub unsafe extern "C" fn mp_rt_println(s: *const MpRtHeader) {
     // SAFETY: forwarded from the caller.
     guarded(|| unsafe { print(&[as_str(s), "\n"]) })
+}
+
+/// See [`magpie_types::abi::RtFn::EndLine`].
+#[unsafe(no_mangle)]
+pub extern "C" fn mp_rt_end_line() {
+    guarded(|| {
+        if LINE_IS_OPEN.load(Ordering::Relaxed) {
+            print(&["\n"]);
+        }
+    })
 }
 
 /// See [`magpie_types::abi::RtFn::Eprint`].
@@ -237,7 +254,7 @@ mod tests {
 
     #[test]
     fn everything_printed_comes_out_in_order() {
-        let cases: [fn(); 2] = [
+        let cases: [fn(); 3] = [
             || {
                 with_str("a", mp_rt_print);
                 with_str("ß", mp_rt_println);
@@ -255,6 +272,13 @@ mod tests {
                 with_str(&"x".repeat(3 * BLOCK + 1), mp_rt_println);
                 with_str("end", mp_rt_print);
             },
+            || {
+                mp_rt_end_line();
+                with_str("last", mp_rt_print);
+                with_str("", mp_rt_print);
+                mp_rt_end_line();
+                mp_rt_end_line();
+            },
         ];
         let outputs = outputs("io::tests::everything_printed_comes_out_in_order", &cases);
         let expected = "\naß\n-9223372036854775808\n18446744073709551615\n-0\n0.1\ntrue\nfalse\n";
@@ -263,6 +287,7 @@ mod tests {
         expected += &"x".repeat(3 * BLOCK + 1);
         expected += "\nend";
         assert!(outputs[1].1.ends_with(&expected));
+        assert!(outputs[2].1.ends_with("\nlast\n"), "{:?}", outputs[2]);
         assert!(outputs.iter().all(|output| output.0 == Some(0) && output.2.is_empty()));
     }
 

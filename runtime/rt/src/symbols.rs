@@ -80,6 +80,7 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::CallableNew => Entry::of2(callable::mp_rt_callable_new),
         RtFn::Print => Entry::of1(io::mp_rt_print),
         RtFn::Println => Entry::of1(io::mp_rt_println),
+        RtFn::EndLine => Entry::of0(io::mp_rt_end_line),
         RtFn::Eprintln => Entry::of1(io::mp_rt_eprintln),
         RtFn::PrintlnI64 => Entry::of1(io::mp_rt_println_i64),
         RtFn::PrintlnU64 => Entry::of1(io::mp_rt_println_u64),

@@ -267,6 +267,7 @@ impl Cx<'_> {
         }
         if !body.b.is_ended() {
             body.await_launches();
+            body.rt(RtFn::EndLine, fixed::UNIT, &[]);
             body.b.ret(None);
         }
         body.b.finish();

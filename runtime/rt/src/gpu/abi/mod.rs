@@ -232,6 +232,7 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::CallableNew
         | RtFn::Print
         | RtFn::Println
+        | RtFn::EndLine
         | RtFn::Eprintln
         | RtFn::PrintlnI64
         | RtFn::PrintlnU64
