@@ -7,6 +7,11 @@
 //! Objects are passed as addresses of their header. "Consumes" means that the callee takes over
 //! one strong count; other objects are borrowed for the call. Results are owned.
 
+mod math_fn;
+pub mod object_layout;
+
+pub use math_fn::MathFn;
+
 /// A machine type of the C ABI.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AbiType {
@@ -390,64 +395,6 @@ runtime_functions! {
     GpuTelemetry = "mp_rt_gpu_telemetry"(which: I32) -> Value(I64);
 }
 
-/// Where compiled code finds the parts of runtime objects: byte offsets from the object header,
-/// whose address is the handle.
-pub mod object_layout {
-    /// Size of the object header; the payload follows.
-    pub const HEADER_SIZE: u32 = 32;
-    /// Strong count, `u64`, atomic.
-    pub const STRONG: u32 = 0;
-    /// Weak count, `u64`, atomic. All strong handles together hold one.
-    pub const WEAK: u32 = 8;
-    /// Run-time type id, `u32`.
-    pub const TYPE_ID: u32 = 16;
-    /// Flags, `u32`.
-    pub const FLAGS: u32 = 20;
-    /// The address of the object's type info.
-    pub const INFO: u32 = 24;
-    /// Type info: the run-time type id, `u32`; an offset from the info, not from an object.
-    pub const INFO_TYPE_ID: u32 = 0;
-    /// Flag: the object is never counted and never freed (string literals).
-    pub const FLAG_IMMORTAL: u32 = 1;
-
-    /// Flag: a text that is known to be ASCII.
-    pub const FLAG_ASCII: u32 = 4;
-
-    /// `Str`: number of bytes, `u64`.
-    pub const STR_LEN: u32 = 32;
-    /// `Str`: the bytes of its UTF-8 text. The memory there is whole words of 8 bytes, at least one,
-    /// whatever the length.
-    pub const STR_BYTES: u32 = 40;
-
-    /// `Array`: number of elements, `u64`.
-    pub const ARR_LEN: u32 = 32;
-    /// `Array`: number of elements that fit without growing, `u64`.
-    pub const ARR_CAP: u32 = 40;
-    /// `Array`: address of the first element, 16-byte aligned or as the element needs; not null.
-    pub const ARR_DATA: u32 = 48;
-
-    /// `TCallable`: the code address. The captures follow ([`crate::TypeCtx::callable_layout`]).
-    pub const CALLABLE_CODE: u32 = 32;
-
-    /// The bytes of an immortal `Str` for the read-only data of a program, to be aligned to 8.
-    pub fn str_literal(text: &str) -> Vec<u8> {
-        let mut image = vec![0; STR_BYTES as usize];
-        let mut put = |offset: u32, bytes: &[u8]| {
-            image[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
-        };
-        put(STRONG, &1u64.to_ne_bytes());
-        put(WEAK, &1u64.to_ne_bytes());
-        put(TYPE_ID, &crate::fixed::STR.0.to_ne_bytes());
-        let ascii = if text.is_ascii() { FLAG_ASCII } else { 0 };
-        put(FLAGS, &(FLAG_IMMORTAL | ascii).to_ne_bytes());
-        put(STR_LEN, &(text.len() as u64).to_ne_bytes());
-        image.extend_from_slice(text.as_bytes());
-        let padded = STR_BYTES as usize + text.len().next_multiple_of(8).max(8);
-        image.resize(padded, 0);
-        image
-    }
-}
-
 impl RtFn {
     /// Whether the callee takes over one strong count of parameter `index`.
     pub fn consumes(self, index: usize) -> bool {
@@ -540,81 +487,6 @@ impl ScalarClass {
         [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64, Bf16, Str]
             .into_iter()
             .find(|&c| c as u64 == value)
-    }
-}
-
-/// The operation argument of [`RtFn::MathF64`] and [`RtFn::MathF32`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(i32)]
-#[allow(missing_docs)]
-pub enum MathFn {
-    Exp = 0,
-    Exp2 = 1,
-    Log = 2,
-    Log2 = 3,
-    Sin = 4,
-    Cos = 5,
-    Tan = 6,
-    Asin = 7,
-    Acos = 8,
-    Atan = 9,
-    Sinh = 10,
-    Cosh = 11,
-    Tanh = 12,
-    Atan2 = 13,
-    Pow = 14,
-    Rem = 15,
-    Round = 16,
-}
-
-impl MathFn {
-    /// Every function, by discriminant.
-    pub const ALL: [MathFn; 17] = [
-        MathFn::Exp,
-        MathFn::Exp2,
-        MathFn::Log,
-        MathFn::Log2,
-        MathFn::Sin,
-        MathFn::Cos,
-        MathFn::Tan,
-        MathFn::Asin,
-        MathFn::Acos,
-        MathFn::Atan,
-        MathFn::Sinh,
-        MathFn::Cosh,
-        MathFn::Tanh,
-        MathFn::Atan2,
-        MathFn::Pow,
-        MathFn::Rem,
-        MathFn::Round,
-    ];
-
-    /// The value on `f64` operands; `y` is ignored by functions of one argument.
-    pub fn eval_f64(self, x: f64, y: f64) -> f64 {
-        match self {
-            MathFn::Exp => x.exp(),
-            MathFn::Exp2 => x.exp2(),
-            MathFn::Log => x.ln(),
-            MathFn::Log2 => x.log2(),
-            MathFn::Sin => x.sin(),
-            MathFn::Cos => x.cos(),
-            MathFn::Tan => x.tan(),
-            MathFn::Asin => x.asin(),
-            MathFn::Acos => x.acos(),
-            MathFn::Atan => x.atan(),
-            MathFn::Sinh => x.sinh(),
-            MathFn::Cosh => x.cosh(),
-            MathFn::Tanh => x.tanh(),
-            MathFn::Atan2 => x.atan2(y),
-            MathFn::Pow => x.powf(y),
-            MathFn::Rem => x % y,
-            MathFn::Round => x.round_ties_even(),
-        }
-    }
-
-    /// The value on `f32` operands: the `f64` value rounded once.
-    pub fn eval_f32(self, x: f32, y: f32) -> f32 {
-        self.eval_f64(x as f64, y as f64) as f32
     }
 }
 
