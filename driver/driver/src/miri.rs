@@ -61,6 +61,8 @@ fn in_miri(mut d: Diagnostic) -> Diagnostic {
         _ => return d,
     };
     d.code = code;
+    // Names of Miri have no sigil.
+    d.message = d.message.replace("`%", "`").replace("`@", "`").replace(".unused`", "`");
     d.severity = Severity::Error;
     d
 }

@@ -44,6 +44,12 @@ const LIBRARY: &[&str] = &[
     "system.os",
 ];
 
+/// Whether the words are the path of a module of the language.
+pub(crate) fn is_library<'a>(names: &Interner, path: impl Iterator<Item = &'a Ident>) -> bool {
+    let words: Vec<&str> = path.map(|word| names.name(word.sym)).collect();
+    LIBRARY.contains(&words.join(".").as_str())
+}
+
 /// Files that use each other in a row at most.
 const MAX_DEPTH: usize = 64;
 

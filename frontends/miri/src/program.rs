@@ -1,7 +1,8 @@
 //! [`Program`]: the declarations of all files of a program, and what names mean in each of them.
 
 use crate::ast::*;
-use crate::modules::Parsed;
+use crate::lower::library;
+use crate::modules::{self, Parsed};
 use crate::receivers;
 use magpie_diag::{Code, Diagnostic, FileId, Span};
 use rustc_hash::FxHashMap;
@@ -180,6 +181,15 @@ impl Program {
         let module = file.map_or(Module::Library, Module::File);
         let Some(file) = file else {
             for &(name, own) in decl.names.iter().flatten() {
+                if let Some(&item) = scope.items.get(&name.sym) {
+                    scope.items.insert(own.sym, item);
+                    continue;
+                }
+                let is_known = library::is_known(self.names.name(name.sym))
+                    || modules::is_library(&self.names, decl.path.iter().chain([&name]));
+                if !is_known {
+                    diagnostics.push(self.no_export(*last, name));
+                }
                 scope.renamed.insert(own.sym, name.sym);
             }
             let own = decl.alias.unwrap_or(*last);
@@ -198,12 +208,7 @@ impl Program {
                         imported.push((own.sym, item));
                         continue;
                     }
-                    let (module, text) = (self.names.name(last.sym), self.names.name(name.sym));
-                    let message = format!("`{module}` has no public `{text}`");
-                    diagnostics.push(
-                        Diagnostic::new(Code::MIR0201, name.span, message)
-                            .with_help("declare it there, or correct its spelling"),
-                    );
+                    diagnostics.push(self.no_export(*last, name));
                 }
             }
             None => {
@@ -225,6 +230,13 @@ impl Program {
                 );
             }
         }
+    }
+
+    fn no_export(&self, module: Ident, name: Ident) -> Diagnostic {
+        let (module, text) = (self.names.name(module.sym), self.names.name(name.sym));
+        let message = format!("`{module}` has no public `{text}`");
+        Diagnostic::new(Code::MIR0201, name.span, message)
+            .with_help("declare it there, or correct its spelling")
     }
 
     /// Whether a declaration is one of the program's files.

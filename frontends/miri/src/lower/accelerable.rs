@@ -44,6 +44,13 @@ impl Cx<'_> {
         decl.implements.iter().any(|name| self.program.name(name.sym) == "Accelerable")
     }
 
+    /// Whether a type or its elements are structs that say that they are accelerable: when they are
+    /// not, that is reported where they are declared.
+    pub(super) fn is_reported_element(&self, t: Ty) -> bool {
+        let t = self.tys.element(t).unwrap_or(t);
+        matches!(self.tys.kind(t), TyKind::Struct(n, _) if self.is_declared_accelerable(n))
+    }
+
     /// The array among the fields of accelerable structs that are elements of a collection.
     pub(super) fn array_field(&mut self, t: Ty) -> Option<String> {
         let element = self.tys.element(t)?;

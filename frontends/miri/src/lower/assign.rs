@@ -98,6 +98,7 @@ impl Body<'_, '_, '_> {
         let rhs = if is_vector { rhs } else { self.coerce(rhs, old.ty, span)? };
         let old = take(self, old);
         self.at(span);
+        self.check_zero(op, old.ty, value, span)?;
         self.apply(op, old, rhs, span)
     }
 

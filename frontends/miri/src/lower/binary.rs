@@ -89,9 +89,7 @@ impl Body<'_, '_, '_> {
         self.in_division = was;
         let (x, y) = operands?;
         self.at(span);
-        if divides {
-            self.check_zero(x.ty, b, span)?;
-        }
+        self.check_zero(op, x.ty, b, span)?;
         self.apply(op, x, y, span)
     }
 
@@ -215,8 +213,16 @@ impl Body<'_, '_, '_> {
     }
 
     /// A literal zero as the divisor of integers.
-    fn check_zero(&mut self, t: Ty, divisor: ExprId, span: Span) -> Lower<()> {
-        if !self.cx.tys.is_int(t) || !self.cx.adapts(divisor) {
+    /// Reports a division of integers by a literal zero.
+    pub(super) fn check_zero(
+        &mut self,
+        op: BinaryOp,
+        t: Ty,
+        divisor: ExprId,
+        span: Span,
+    ) -> Lower<()> {
+        let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+        if !divides || !self.cx.tys.is_int(t) || !self.cx.adapts(divisor) {
             return Ok(());
         }
         let known = self.known_int(divisor);
@@ -395,27 +401,34 @@ impl Body<'_, '_, '_> {
             return Err(self.error(Code::MIR0202, span, message, "leave the default out"));
         };
         self.no_alloc(span, "an option")?;
-        let id = self.machine(t);
-        let result = self.b.declare(id);
         let is = super::clone::enum_is(self, option.v, 1);
         let (yes, no, join) = (self.new_block(), self.new_block(), self.new_block());
         self.b.cbr(is, yes, no);
-        self.enter(yes);
-        let inner = self.payload(option, 1, 0, t);
-        let v = self.own(inner);
-        self.b.write(result, v);
-        self.go_to(join);
         self.enter(no);
-        let other = self.expr_as(b, t);
+        let other = self.expr(b, Some(t));
+        // An option as the default gives an option.
+        let result_ty = match other {
+            Ok(other) if other.ty == option.ty => option.ty,
+            _ => t,
+        };
+        let id = self.machine(result_ty);
+        let result = self.b.declare(id);
+        let other_span = self.expr_span(b);
+        let other = other.and_then(|other| self.coerce(other, result_ty, other_span));
         if let Ok(other) = other {
             let v = self.own(other);
             self.b.write(result, v);
         }
         self.go_to(join);
+        self.enter(yes);
+        let inner = if result_ty == t { self.payload(option, 1, 0, t) } else { option };
+        let v = self.own(inner);
+        self.b.write(result, v);
+        self.go_to(join);
         self.enter(join);
         other?;
         let v = self.b.read(result);
-        Ok(self.val(t, v))
+        Ok(self.val(result_ty, v))
     }
 
     // ----- casts -----

@@ -32,7 +32,7 @@ impl Cx<'_> {
                     TyKind::Array(t, _) | TyKind::List(t) => self.is_element(t),
                     _ => self.is_element(t),
                 };
-                if accelerable && !fits {
+                if accelerable && !fits && !self.is_reported_element(t) {
                     let (own, field) = (program.name(decl.name.sym), program.name(name.sym));
                     let message = format!(
                         "`{own}` cannot be `Accelerable`: its field `{field}` is a `{}`, which is not",

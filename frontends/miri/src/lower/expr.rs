@@ -402,7 +402,15 @@ impl Body<'_, '_, '_> {
         let (first, second) = if flip { (otherwise, then) } else { (then, otherwise) };
         let (first_block, second_block) = if flip { (no, yes) } else { (yes, no) };
         self.enter(first_block);
-        let a = self.expr_or_nothing(first, want);
+        let option = want.filter(|&t| matches!(self.cx.tys.kind(t), TyKind::Option(_)));
+        let mut a = self.expr_or_nothing(first, want);
+        // Either branch may be a plain value where an option is wanted.
+        if let (Ok(val), Some(option)) = (a, option)
+            && val.ty != ty::UNIT
+        {
+            let span = self.expr_span(first);
+            a = self.coerce(val, option, span);
+        }
         // A branch that ends the program has no type of its own.
         let a_ends = a.is_ok_and(|a| a.ty == ty::UNIT) && !self.is_live();
         let a = match a {

@@ -315,6 +315,7 @@ impl Body<'_, '_, '_> {
                 let rhs = rhs?;
                 let is_vector = matches!(self.cx.tys.kind(t), TyKind::Vector(..));
                 let rhs = if is_vector { rhs } else { self.coerce(rhs, t, span)? };
+                self.check_zero(op, t, value, span)?;
                 let new = self.apply(op, old, rhs, span)?;
                 self.coerce(new, t, span)?
             }

@@ -79,6 +79,11 @@ pub(super) fn known(name: &str) -> &'static str {
     NAMES.iter().find(|&&known| known == name).copied().unwrap_or("")
 }
 
+/// Whether the compiler knows a name of the library: that of a value, a function or a type.
+pub(crate) fn is_known(name: &str) -> bool {
+    !known(name).is_empty() || super::types::BUILTIN.contains(&name)
+}
+
 /// The numbers of the library.
 pub(super) fn number(name: &str) -> Option<f64> {
     Some(match name {

@@ -11,8 +11,6 @@ use magpie_mpir::{Block as MpirBlock, Op};
 use magpie_types::fixed;
 
 impl Body<'_, '_, '_> {
-    /// `match`: a value when the context wants one, or when the arms give some. `None`: no arm
-    /// reaches its end.
     /// Whether an expression names something that stays what it is: a local that is no `var`, or a
     /// part of one.
     pub(super) fn is_fixed(&self, mut e: ExprId) -> bool {
@@ -32,6 +30,8 @@ impl Body<'_, '_, '_> {
         }
     }
 
+    /// `match`: a value when the context wants one, or when the arms give some. `None`: no arm
+    /// reaches its end.
     pub(super) fn match_expr(
         &mut self,
         scrutinee: ExprId,
@@ -43,7 +43,7 @@ impl Body<'_, '_, '_> {
         // The names that arms bind show parts of the value as it is now.
         let v = if self.is_fixed(scrutinee) { val.v } else { self.own(val) };
         let val = Val { v, owned: false, ..val };
-        let mut missing = self.missing_start(val.ty);
+        let mut covers = Vec::new();
         let join = self.new_block();
         let mut result: Option<(Ty, Option<magpie_mpir::Variable>)> = want.map(|t| {
             let id = self.machine(t);
@@ -56,10 +56,8 @@ impl Body<'_, '_, '_> {
             self.push_scope();
             let fine = self.arm_test(arm, val, fail);
             failed |= fine.is_err();
-            if arm.guard.is_none() {
-                for &p in &arm.patterns {
-                    self.covers(p, val.ty, &mut missing);
-                }
+            if arm.guard.is_none() && fine.is_ok() {
+                covers.extend(arm.patterns.iter().map(|&p| self.cover(p, val.ty)));
             }
             let value = match (&arm.body, result) {
                 (ArmBody::Value(e), result) => self.arm_value(*e, result.map(|r| r.0)),
@@ -97,7 +95,8 @@ impl Body<'_, '_, '_> {
             self.enter(fail);
         }
         self.b.unreachable();
-        if !missing.is_empty() && !failed {
+        let missing = if failed { Vec::new() } else { self.not_covered(&covers, val.ty) };
+        if !missing.is_empty() {
             let message = format!("this `match` does not cover {}", missing.join(", "));
             self.error(Code::MIR0212, span, message, "add arms for them, or an arm with `_`");
             failed = true;
@@ -169,7 +168,7 @@ impl Body<'_, '_, '_> {
         fine
     }
 
-    fn is_variant_name(&mut self, name: Sym, t: Ty) -> bool {
+    pub(super) fn is_variant_name(&mut self, name: Sym, t: Ty) -> bool {
         match self.cx.tys.kind(t) {
             TyKind::Enum(n, args) => self.cx.variants(n, args).iter().any(|v| v.0 == name),
             _ => false,
@@ -275,7 +274,12 @@ impl Body<'_, '_, '_> {
     }
 
     /// Number and field types of a variant of a type.
-    fn variant_of(&mut self, path: &[Ident], t: Ty, span: Span) -> Lower<(u32, Vec<Ty>)> {
+    pub(super) fn variant_of(
+        &mut self,
+        path: &[Ident],
+        t: Ty,
+        span: Span,
+    ) -> Lower<(u32, Vec<Ty>)> {
         let Some(&last) = path.last() else { return Err(Poisoned) };
         let text = self.cx.program.name(last.sym).to_string();
         match (self.cx.tys.kind(t), text.as_str()) {
@@ -304,62 +308,5 @@ impl Body<'_, '_, '_> {
         }
         let message = format!("a `{}` is never `{text}`", self.cx.ty_name(t));
         Err(self.error(Code::MIR0202, span, message, "write a variant of its type, or `_`"))
-    }
-
-    // ----- exhaustiveness -----
-
-    /// What a `match` has to cover, by name.
-    fn missing_start(&mut self, t: Ty) -> Vec<String> {
-        match self.cx.tys.kind(t) {
-            TyKind::Option(_) => vec!["`None`".to_string(), "`Some`".to_string()],
-            TyKind::Result(..) => vec!["`Ok`".to_string(), "`Err`".to_string()],
-            TyKind::Enum(n, args) => {
-                let variants = self.cx.variants(n, args);
-                variants.iter().map(|v| format!("`{}`", self.cx.program.name(v.0))).collect()
-            }
-            TyKind::Bool => vec!["`true`".to_string(), "`false`".to_string()],
-            _ => vec!["all values".to_string()],
-        }
-    }
-
-    /// Takes what a pattern covers from the list.
-    fn covers(&mut self, id: PatternId, t: Ty, missing: &mut Vec<String>) {
-        let program = self.cx.program;
-        let mut take = |name: &str| missing.retain(|m| m != &format!("`{name}`"));
-        match &program.ast[id].kind {
-            PatternKind::Wildcard => missing.clear(),
-            &PatternKind::Name(name) => match self.is_variant_name(name, t) {
-                true => take(program.name(name)),
-                false if self.cx.constant(name, program.ast[id].span).is_none() => missing.clear(),
-                false => {}
-            },
-            &PatternKind::Literal(e) => {
-                if let ExprKind::Bool(b) = program.ast[e].kind {
-                    take(if b { "true" } else { "false" });
-                }
-            }
-            PatternKind::Variant { path, fields } => {
-                if fields.iter().all(|&f| self.is_irrefutable(f))
-                    && let Some(last) = path.last()
-                {
-                    take(program.name(last.sym));
-                }
-            }
-            PatternKind::Tuple(parts) => {
-                if parts.iter().all(|&p| self.is_irrefutable(p)) {
-                    missing.clear();
-                }
-            }
-        }
-    }
-
-    fn is_irrefutable(&mut self, id: PatternId) -> bool {
-        let program = self.cx.program;
-        match &program.ast[id].kind {
-            PatternKind::Wildcard => true,
-            &PatternKind::Name(name) => self.cx.constant(name, program.ast[id].span).is_none(),
-            PatternKind::Tuple(parts) => parts.iter().all(|&p| self.is_irrefutable(p)),
-            PatternKind::Literal(_) | PatternKind::Variant { .. } => false,
-        }
     }
 }

@@ -345,6 +345,15 @@ impl Body<'_, '_, '_> {
     // ----- return -----
 
     fn return_stmt(&mut self, value: Option<ExprId>, span: Span) -> Lower<()> {
+        let done = self.return_value(value, span);
+        if done.is_err() && !self.b.is_ended() {
+            // Nothing behind it is reached, so that no other value is missing.
+            self.b.unreachable();
+        }
+        done
+    }
+
+    fn return_value(&mut self, value: Option<ExprId>, span: Span) -> Lower<()> {
         if let Some(next) = self.returns.next_index {
             if let Some(e) = value {
                 let span = self.expr_span(e);

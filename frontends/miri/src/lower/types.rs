@@ -12,7 +12,7 @@ use magpie_types::PrimType;
 pub(super) type Subst = Vec<(Sym, Ty)>;
 
 /// Types of the language.
-const BUILTIN: &[&str] = &[
+pub(super) const BUILTIN: &[&str] = &[
     "int", "float", "bool", "String", "Array", "List", "Map", "Set", "Vec2", "Vec3", "Vec4",
     "Atomic", "Result", "Option", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16",
     "f32", "f64",
@@ -105,11 +105,11 @@ impl Cx<'_> {
         let program = self.program;
         // A function may have the name of a type of the language.
         let is_type = |item: &Item| !matches!(item, Item::Fn(_) | Item::Const(_));
-        let known = BUILTIN.contains(&program.name(name));
+        let known = BUILTIN.contains(&program.name(program.library_name(name, span)));
         if let Some(item) = program.item(name, span).filter(|item| is_type(item) || !known) {
             return self.resolve_item(name, item, args, span, subst);
         }
-        let text = program.name(name);
+        let text = program.name(program.library_name(name, span));
         let count = match text {
             "Array" | "Map" | "Result" => 2,
             "List" | "Set" | "Vec2" | "Vec3" | "Vec4" | "Atomic" | "Option" => 1,
