@@ -138,6 +138,9 @@ runtime_functions! {
     StrLen = "mp_rt_str_len"(s: Ptr) -> Value(I64);
     /// Same bytes.
     StrEq = "mp_rt_str_eq"(a: Ptr, b: Ptr) -> Value(Bool);
+    /// Negative, zero or positive as `a` comes before `b`, is equal to it or comes after it, by code
+    /// points.
+    StrCompare = "mp_rt_str_compare"(a: Ptr, b: Ptr) -> Value(I32);
     /// Bytes `start .. end`; panics outside and off character boundaries.
     StrSlice = "mp_rt_str_slice"(s: Ptr, start: I64, end: I64) -> Value(Ptr);
     /// `Array<u8>` of the bytes; `info` describes `u8`.
@@ -378,6 +381,13 @@ runtime_functions! {
     GpuResidentRead = "mp_rt_gpu_resident_read"(res: Ptr, start: I64, end: I64, place: Ptr, info: Ptr) -> Value(Ptr);
     /// Replaces all elements by those of an array of the same length; panics for another length.
     GpuResidentAssign = "mp_rt_gpu_resident_assign"(res: Ptr, arr: Ptr, place: Ptr) -> Void;
+    /// Notes about the array that the next binding is made of, or assigned: a value that does not
+    /// fit its element. `message` tells of it when a kernel needs the binding; `index` is that of
+    /// an element which is the value itself, else negative.
+    GpuResidentUnfit = "mp_rt_gpu_resident_unfit"(message: Ptr, index: I64, value: I64) -> Void;
+    /// Puts the values that do not fit on a device back into an array of `i64` that was read from
+    /// element `start` of a binding.
+    GpuResidentRestore = "mp_rt_gpu_resident_restore"(res: Ptr, arr: Ptr, start: I64) -> Void;
     /// Number of elements.
     GpuResidentLen = "mp_rt_gpu_resident_len"(res: Ptr) -> Value(I64);
     /// The default device.

@@ -270,6 +270,10 @@ uint64_t mp_rt_str_len(MpRtHeader* s);
 /* Same bytes. */
 bool mp_rt_str_eq(MpRtHeader* a, MpRtHeader* b);
 
+/* Negative, zero or positive as `a` comes before `b`, is equal to it or comes after it, by code
+   points. */
+int32_t mp_rt_str_compare(MpRtHeader* a, MpRtHeader* b);
+
 /* Bytes `start .. end`; panics outside and off character boundaries. */
 MpRtHeader* mp_rt_str_slice(MpRtHeader* s, int64_t start, int64_t end);
 
@@ -622,6 +626,15 @@ MpRtHeader* mp_rt_gpu_resident_read(MpRtHeader* res, int64_t start, int64_t end,
 
 /* Replaces all elements by those of an array of the same length; panics for another length. */
 void mp_rt_gpu_resident_assign(MpRtHeader* res, MpRtHeader* arr, const char* place);
+
+/* Notes about the array that the next binding is made of, or assigned: a value that does not
+   fit its element. `message` tells of it when a kernel needs the binding; `index` is that of
+   an element which is the value itself, else negative. */
+void mp_rt_gpu_resident_unfit(MpRtHeader* message, int64_t index, int64_t value);
+
+/* Puts the values that do not fit on a device back into an array of `i64` that was read from
+   element `start` of a binding. */
+void mp_rt_gpu_resident_restore(MpRtHeader* res, MpRtHeader* arr, uint64_t start);
 
 /* Number of elements. */
 uint64_t mp_rt_gpu_resident_len(MpRtHeader* res);

@@ -188,6 +188,17 @@ pub unsafe extern "C" fn mp_rt_str_len(s: *const MpRtHeader) -> u64 {
     unsafe { as_str(s) }.len() as u64
 }
 
+/// See [`magpie_types::abi::RtFn::StrCompare`].
+///
+/// # Safety
+/// `a` and `b` are live `Str`s.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_compare(a: *const MpRtHeader, b: *const MpRtHeader) -> i32 {
+    // SAFETY: forwarded from the caller. Bytes of UTF-8 have the order of their code points.
+    let order = unsafe { as_str(a).cmp(as_str(b)) };
+    order as i32
+}
+
 /// See [`magpie_types::abi::RtFn::StrEq`].
 ///
 /// # Safety

@@ -51,6 +51,7 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::StrConcat => Entry::of2(string::mp_rt_str_concat),
         RtFn::StrLen => Entry::of1(string::mp_rt_str_len),
         RtFn::StrEq => Entry::of2(string::mp_rt_str_eq),
+        RtFn::StrCompare => Entry::of2(string::mp_rt_str_compare),
         RtFn::StrSlice => Entry::of3(string::mp_rt_str_slice),
         RtFn::StrBytes => Entry::of2(string::mp_rt_str_bytes),
         RtFn::StrParseI64 => Entry::of3(string::mp_rt_str_parse_i64),
@@ -147,6 +148,8 @@ fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::GpuResidentBuffer
         | RtFn::GpuResidentRead
         | RtFn::GpuResidentAssign
+        | RtFn::GpuResidentUnfit
+        | RtFn::GpuResidentRestore
         | RtFn::GpuResidentLen
         | RtFn::GpuDeviceOrStop
         | RtFn::GpuIsAvailable

@@ -46,9 +46,11 @@ fn a_miri_program_that_stops_says_where() {
         ),
         ("var l = List<int>()\nl.insert(3, 1)", "insertion out of bounds at {}:2:1: 0 .. 3 of 0"),
         (
-            "let n = 3000000000\ngpu let g = [1, n]",
-            "element 1 of `g` at {}:2:13 is 3000000000, but an `int` on a device has 32 bits",
+            "let n = 3000000000\ngpu let g = [1, n]\nforall i in 0..2\n    let x = g[i]",
+            "element 1 of `g` at {}:2:13 is 3000000000, but an `int` on a device has 32 bits, \
+             where a kernel needs it: {}:3:1",
         ),
+        ("fn f()\n    panic(\"no\")\nf()", "panic: no at {}:2:5"),
         (
             "gpu var g = [1]\nvar n = 3000000000\nforall i in 0..n\n    g[i] = i",
             "a bound of the launch is 3000000000, but an `int` on a device has 32 bits at {}:3:1",

@@ -265,6 +265,12 @@ impl Body<'_, '_, '_> {
             if matches!(op, Eq | Ne) {
                 return Ok(self.equality(op, x, y));
             }
+            if comparison {
+                let order = self.rt_value(RtFn::StrCompare, fixed::I32, &[x.v, y.v]);
+                let zero = self.i32(0);
+                let v = self.b.compare(compare_op(op, PrimType::I32), order, zero);
+                return Ok(self.val(ty::BOOL, v));
+            }
         }
         if matches!(op, Eq | Ne) && self.has_equality(x.ty) {
             return Ok(self.equality(op, x, y));

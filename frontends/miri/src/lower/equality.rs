@@ -31,6 +31,7 @@ impl Body<'_, '_, '_> {
                 let fields = self.cx.fields(n, args);
                 !self.device && equatable && fields.iter().all(|f| self.has_equality(f.1))
             }
+            TyKind::Vector(..) => true,
             _ => self.scalar(t).is_some(),
         }
     }
@@ -58,6 +59,14 @@ impl Body<'_, '_, '_> {
                 let a = self.b.value(Op::EnumTag, fixed::I32, &[x.v], 0);
                 let b = self.b.value(Op::EnumTag, fixed::I32, &[y.v], 0);
                 self.b.compare(Op::IcmpEq, a, b)
+            }
+            TyKind::Vector(c, n) => {
+                let yes = self.b.func().const_bool(true);
+                (0..n).fold(yes, |all, i| {
+                    let (a, b) = (self.field(x, i.into(), c), self.field(y, i.into(), c));
+                    let same = self.equal_values(a, b);
+                    self.b.same(Op::IAnd, &[all, same])
+                })
             }
             _ => {
                 let helper = self.cx.equal_helper(x.ty);
@@ -118,6 +127,10 @@ impl Body<'_, '_, '_> {
                     body.return_unless(equal, no);
                 });
                 self.b.ret(Some(yes));
+            }
+            TyKind::Vector(..) => {
+                let equal = self.equal_values(x, y);
+                self.b.ret(Some(equal));
             }
             _ => self.b.ret(Some(no)),
         }

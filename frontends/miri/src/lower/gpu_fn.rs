@@ -287,7 +287,12 @@ impl Body<'_, '_, '_> {
         let name = program.name(param.name.sym).to_string();
         if self.cx.buffer_parts(t).is_none() {
             if let Some(id) = self.resident_of(e) {
-                return Err(self.mixed_residency(self.locals[id as usize].name, span));
+                let text = program.name(self.locals[id as usize].name);
+                let message = format!(
+                    "`{text}` is device-resident, and parameter `{name}` is a value of the host"
+                );
+                let help = format!("read it back first: `let h = {text}`, then give `h`");
+                return Err(self.error(Code::MIR1904, span, message, help));
             }
             let val = self.expr_as(e, t)?;
             self.at(span);

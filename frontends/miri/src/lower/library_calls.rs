@@ -1,6 +1,7 @@
 //! Calls of the functions that the library has in the compiler.
 
 use super::body::{Body, Val};
+use super::stop::Word;
 use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
@@ -139,8 +140,13 @@ impl Body<'_, '_, '_> {
             "eprint" => RtFn::Eprint,
             "eprintln" => RtFn::Eprintln,
             _ => {
-                self.b.inst(Op::Panic, fixed::UNIT, &[value.v], 0);
-                self.b.unreachable();
+                let place = self.cx.place_text(span);
+                // Nobody wrote the library's own lines.
+                let place = match place.starts_with(crate::LIBRARY_NAME) {
+                    true => String::new(),
+                    false => format!(" at {place}"),
+                };
+                self.stop(&[Word::Str(value.v), Word::Text(&place)]);
                 self.begin_dead();
                 return Ok(self.unit());
             }

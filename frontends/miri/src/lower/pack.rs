@@ -8,14 +8,17 @@ use crate::ast::Sym;
 use crate::ty::{Ty, TyKind, TyList, fixed as ty};
 use magpie_diag::Span;
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, Op, Value};
+use magpie_types::abi::RtFn;
 use magpie_types::{Sid, SidKind, TypeId, TypeKind, fixed};
 
 /// What is converted for a device, for messages.
 #[derive(Clone, Copy)]
 pub(super) enum Origin {
-    /// An element of a collection, by what messages call its binding and its index.
-    Element(Value, Value),
-    /// The value of a name.
+    /// An element of a collection that is bound, by what messages call its binding and its index.
+    Element { of: Value, index: Value, is_whole: bool },
+    /// A value that is bound, or a part of it.
+    Bound { name: Sym, is_whole: bool },
+    /// The value of a name that a launch needs.
     Local(Sym),
     /// Something without a name.
     Unnamed(&'static str),
@@ -121,7 +124,8 @@ impl Cx<'_> {
                     let list = body.cx.tys.intern(TyKind::List(element));
                     let array = Val { ty: list, v: param, owned: false };
                     let item = body.element(array, i, element, Span::NONE);
-                    body.packed(item, Origin::Element(name, i))
+                    let is_whole = element == ty::INT;
+                    body.packed(item, Origin::Element { of: name, index: i, is_whole })
                 }
             };
             body.b.effect(Op::ArrPush, &[out, v], 0);
@@ -172,6 +176,7 @@ impl Body<'_, '_, '_> {
                 self.b.cbr(bad, stop, go_on);
                 self.enter(stop);
                 self.report_range(v, of);
+                self.go_to(go_on);
                 self.enter(go_on);
                 narrow
             }
@@ -233,24 +238,35 @@ impl Body<'_, '_, '_> {
         self.val(t, v)
     }
 
-    /// Ends the program: an `int` does not fit the 32 bits of devices.
+    /// An `int` does not fit the 32 bits of devices. Bindings note it until a kernel needs them;
+    /// in a launch it ends the program.
     fn report_range(&mut self, v: Value, of: Origin) {
         let mut end = ", but an `int` on a device has 32 bits".to_string();
         if self.span.is_some() {
             end.push_str(&format!(" at {}", self.cx.place_text(self.span)));
         }
-        let (v, end) = (Word::Int(v), Word::Text(&end));
-        match of {
-            Origin::Element(name, index) => {
-                let (index, name) = (Word::Int(index), Word::Str(name));
-                let [element, of, is] = ["element ", " of ", " is "].map(Word::Text);
-                self.stop(&[element, index, of, name, is, v, end]);
+        let (is, end) = (Word::Text(" is "), Word::Text(&end));
+        let (message, whole) = match of {
+            Origin::Element { of: name, index, is_whole } => {
+                let [element, of] = ["element ", " of "].map(Word::Text);
+                let words = [element, Word::Int(index), of, Word::Str(name), is, Word::Int(v), end];
+                (self.message(&words), is_whole.then_some(index))
+            }
+            Origin::Bound { name, is_whole } => {
+                let name = format!("`{}`", self.cx.program.name(name));
+                let message = self.message(&[Word::Text(&name), is, Word::Int(v), end]);
+                let zero = self.i64(0);
+                (message, is_whole.then_some(zero))
             }
             Origin::Local(name) => {
-                let name = format!("`{}` is ", self.cx.program.name(name));
-                self.stop(&[Word::Text(&name), v, end]);
+                let name = format!("`{}`", self.cx.program.name(name));
+                return self.stop(&[Word::Text(&name), is, Word::Int(v), end]);
             }
-            Origin::Unnamed(what) => self.stop(&[Word::Text(what), Word::Text(" is "), v, end]),
-        }
+            Origin::Unnamed(what) => {
+                return self.stop(&[Word::Text(what), is, Word::Int(v), end]);
+            }
+        };
+        let index = whole.unwrap_or_else(|| self.i64(-1));
+        self.rt(RtFn::GpuResidentUnfit, fixed::UNIT, &[message, index, v]);
     }
 }

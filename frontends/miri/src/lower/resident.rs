@@ -225,7 +225,10 @@ impl Body<'_, '_, '_> {
             None => {
                 let v = match (part.ty, element) {
                     (ty::FLOAT, ty::F32) => self.b.cast(part.v, fixed::F32),
-                    _ => self.packed(Val { ty: element, ..part }, Origin::Local(name)),
+                    _ => {
+                        let is_whole = element == ty::INT;
+                        self.packed(Val { ty: element, ..part }, Origin::Bound { name, is_whole })
+                    }
                 };
                 let packed = self.cx.machine(element, Form::Packed);
                 let id = self.cx.intern(TypeKind::Array(packed));
@@ -356,7 +359,11 @@ impl Body<'_, '_, '_> {
         let place = self.place(span);
         self.at(span);
         let array = self.rt_value(RtFn::GpuResidentRead, id, &[handle, a, b, place]);
-        self.unpack_array(array, host, name)
+        let array = self.unpack_array(array, host, name);
+        if host == ty::INT {
+            self.rt(RtFn::GpuResidentRestore, fixed::UNIT, &[handle, array, a]);
+        }
+        array
     }
 
     // ----- methods -----

@@ -17,6 +17,13 @@ pub(super) enum Word<'a> {
 impl Body<'_, '_, '_> {
     /// Ends the program with a message.
     pub(super) fn stop(&mut self, words: &[Word<'_>]) {
+        let message = self.message(words);
+        self.b.inst(Op::Panic, fixed::UNIT, &[message], 0);
+        self.b.unreachable();
+    }
+
+    /// A text of some parts.
+    pub(super) fn message(&mut self, words: &[Word<'_>]) -> Value {
         let builder = self.rt_value(RtFn::SbNew, fixed::STR_BUILDER, &[]);
         for word in words {
             let (f, v) = match *word {
@@ -26,9 +33,7 @@ impl Body<'_, '_, '_> {
             };
             self.rt(f, fixed::UNIT, &[builder, v]);
         }
-        let message = self.rt_value(RtFn::SbBuild, fixed::STR, &[builder]);
-        self.b.inst(Op::Panic, fixed::UNIT, &[message], 0);
-        self.b.unreachable();
+        self.rt_value(RtFn::SbBuild, fixed::STR, &[builder])
     }
 
     /// Ends the program where `start <= end <= len` does not hold, all from 0.

@@ -22,9 +22,23 @@ pub(crate) struct Resident<A> {
 
 /// Where the elements are. `A` is a host array.
 pub(crate) enum State<A> {
-    /// On the host; `None` for zeros.
-    Host(Option<A>),
+    Host {
+        /// `None` for zeros.
+        array: Option<A>,
+        /// What of them has no room on a device: nobody minds before a kernel needs it.
+        unfit: Option<Box<Unfit>>,
+    },
     Device(Buffer),
+}
+
+/// Values of the host that do not fit the elements of a device.
+pub(crate) struct Unfit {
+    /// About the first of them.
+    pub(crate) message: String,
+    /// Those that are elements themselves, by index.
+    pub(crate) values: Vec<(u64, i64)>,
+    /// Whether others are parts of elements.
+    pub(crate) has_parts: bool,
 }
 
 impl<A: AsRef<[u8]>> Resident<A> {
@@ -35,8 +49,16 @@ impl<A: AsRef<[u8]>> Resident<A> {
             len,
             is_first,
             counted: AtomicBool::new(true),
-            state: Mutex::new(State::Host(array)),
+            state: Mutex::new(State::Host { array, unfit: None }),
         }
+    }
+
+    /// With what does not fit.
+    pub(crate) fn with_unfit(self, unfit: Option<Unfit>) -> Resident<A> {
+        if let State::Host { unfit: known, .. } = &mut *self.state() {
+            *known = unfit.map(Box::new);
+        }
+        self
     }
 
     /// `len` zeros that belong to an operation of the runtime itself.
@@ -46,7 +68,7 @@ impl<A: AsRef<[u8]>> Resident<A> {
             len,
             is_first: true,
             counted: AtomicBool::new(false),
-            state: Mutex::new(State::Host(None)),
+            state: Mutex::new(State::Host { array: None, unfit: None }),
         }
     }
 
@@ -66,7 +88,7 @@ impl<A: AsRef<[u8]>> Resident<A> {
         let mut state = self.state();
         let array = match &*state {
             State::Device(buffer) => return Ok(buffer.clone()),
-            State::Host(array) => array,
+            State::Host { array, .. } => array,
         };
         let buffer = match array {
             Some(array) => Buffer::from_bytes(device, self.element, array.as_ref(), 0)?,
@@ -85,11 +107,11 @@ impl<A: AsRef<[u8]>> Resident<A> {
         let mut state = self.state();
         match &*state {
             State::Device(buffer) => return buffer.write(0, array.as_ref()),
-            State::Host(_) => {}
+            State::Host { .. } => {}
         }
         // The assignment is counted, the first use of what it assigned is not.
         self.counted.store(false, Ordering::Relaxed);
-        *state = State::Host(Some(array));
+        *state = State::Host { array: Some(array), unfit: None };
         Ok(())
     }
 }

@@ -182,6 +182,8 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         RtFn::GpuResidentBuffer => Entry::of2(resident::mp_rt_gpu_resident_buffer),
         RtFn::GpuResidentRead => Entry::of5(resident::mp_rt_gpu_resident_read),
         RtFn::GpuResidentAssign => Entry::of3(resident::mp_rt_gpu_resident_assign),
+        RtFn::GpuResidentUnfit => Entry::of3(resident::mp_rt_gpu_resident_unfit),
+        RtFn::GpuResidentRestore => Entry::of3(resident::mp_rt_gpu_resident_restore),
         RtFn::GpuResidentLen => Entry::of1(resident::mp_rt_gpu_resident_len),
         RtFn::GpuDeviceOrStop => Entry::of1(resident::mp_rt_gpu_device_or_stop),
         RtFn::GpuIsAvailable => Entry::of0(resident::mp_rt_gpu_is_available),
@@ -203,6 +205,7 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::StrConcat
         | RtFn::StrLen
         | RtFn::StrEq
+        | RtFn::StrCompare
         | RtFn::StrSlice
         | RtFn::StrBytes
         | RtFn::StrParseI64

@@ -4,7 +4,7 @@ use super::{Payload, drop_payload, new_object, payload};
 use crate::array;
 use crate::gpu::buffer::Element;
 use crate::gpu::error::{GpuError, GpuResult};
-use crate::gpu::resident::{Resident, State};
+use crate::gpu::resident::{Resident, State, Unfit};
 use crate::gpu::runtime::Runtime;
 use crate::gpu::telemetry::Cost;
 use crate::memory::or_die;
@@ -13,6 +13,7 @@ use crate::panic::{die, guarded};
 use crate::typeinfo::MpRtTypeInfo;
 use crate::{gpu_error, io, string};
 use magpie_types::{TypeId, fixed};
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
 use std::io::Write;
 
@@ -128,7 +129,63 @@ unsafe fn of_array(arr: *mut MpRtHeader, elem_type_id: u32, is_first: bool) -> B
         (array::element_info(arr).stride() as u32, array::len(arr), HostArray::share(arr))
     };
     let element = Element { ty: TypeId(elem_type_id), size };
-    Binding::new(element, len as u64, Some(array), is_first)
+    Binding::new(element, len as u64, Some(array), is_first).with_unfit(UNFIT.take())
+}
+
+thread_local! {
+    /// What does not fit of the array that the next binding is made of.
+    static UNFIT: RefCell<Option<Unfit>> = const { RefCell::new(None) };
+}
+
+/// See [`magpie_types::abi::RtFn::GpuResidentUnfit`].
+///
+/// # Safety
+/// `message` is a live `Str`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_unfit(
+    message: *const MpRtHeader,
+    index: i64,
+    value: i64,
+) {
+    guarded(|| {
+        UNFIT.with_borrow_mut(|unfit| {
+            let unfit = unfit.get_or_insert_with(|| Unfit {
+                // SAFETY: forwarded from the caller.
+                message: unsafe { string::as_str(message) }.to_string(),
+                values: Vec::new(),
+                has_parts: false,
+            });
+            match u64::try_from(index) {
+                Ok(index) => unfit.values.push((index, value)),
+                Err(_) => unfit.has_parts = true,
+            }
+        });
+    });
+}
+
+/// See [`magpie_types::abi::RtFn::GpuResidentRestore`].
+///
+/// # Safety
+/// `res` is null or a live object; `arr` is a live array of `i64`s that nobody else has.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_restore(
+    res: *const MpRtHeader,
+    arr: *mut MpRtHeader,
+    start: u64,
+) {
+    guarded(|| {
+        // SAFETY: forwarded from the caller.
+        let Ok(binding) = (unsafe { payload::<Binding>(res) }) else { return };
+        let State::Host { unfit: Some(unfit), .. } = &*binding.state() else { return };
+        // SAFETY: the array has no handles and is ours alone.
+        let (words, _) = unsafe { array::bytes_mut(arr) }.as_chunks_mut::<8>();
+        for &(index, value) in &unfit.values {
+            let at = index.checked_sub(start).and_then(|at| words.get_mut(at as usize));
+            if let Some(word) = at {
+                *word = value.to_ne_bytes();
+            }
+        }
+    });
 }
 
 /// See [`magpie_types::abi::RtFn::GpuResidentZeros`].
@@ -184,7 +241,12 @@ pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_buffer(
     // SAFETY: forwarded from the caller.
     guarded(|| unsafe {
         let device = or_stop(Runtime::global().default_device(), place);
-        new_object(or_stop(binding(res, place).buffer(&device), place))
+        let binding = binding(res, place);
+        if let State::Host { unfit: Some(unfit), .. } = &*binding.state() {
+            let place = CStr::from_ptr(place).to_string_lossy();
+            die(format_args!("{}, where a kernel needs it: {place}", unfit.message))
+        }
+        new_object(or_stop(binding.buffer(&device), place))
     })
 }
 
@@ -210,16 +272,19 @@ pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_read(
         };
         let state = binding.state();
         match &*state {
-            State::Host(Some(array)) if to - from == binding.len as usize => {
+            State::Host { unfit: Some(unfit), .. } if unfit.has_parts => {
+                die(format_args!("{}", unfit.message))
+            }
+            State::Host { array: Some(array), .. } if to - from == binding.len as usize => {
                 // SAFETY: the binding keeps the array alive.
                 unsafe { object::retain(array.0) };
                 array.0
             }
             // SAFETY: as above, and the range is inside.
-            State::Host(Some(array)) => unsafe {
+            State::Host { array: Some(array), .. } => unsafe {
                 array::mp_rt_arr_slice(array.0, from as i64, to as i64)
             },
-            State::Host(None) => or_die(array::try_new_zeroed(info, to - from)),
+            State::Host { array: None, .. } => or_die(array::try_new_zeroed(info, to - from)),
             State::Device(buffer) => {
                 binding.count(Cost::Readback);
                 binding.count(Cost::Fence);
@@ -251,6 +316,9 @@ pub(crate) unsafe extern "C" fn mp_rt_gpu_resident_assign(
         if len != binding.len {
             let own = binding.len;
             die(format_args!("{len} elements are assigned to a device binding of {own}"))
+        }
+        if let Some(unfit) = UNFIT.take() {
+            die(format_args!("{}", unfit.message))
         }
         // SAFETY: forwarded from the caller.
         unsafe { or_stop(binding.assign(HostArray::share(arr)), place) }
