@@ -61,6 +61,7 @@ fn needs(program: &Program, decl: FnDeclId, seen: &mut Vec<FnDeclId>) -> bool {
                 _ => {}
             }
         }
+        Node::Open | Node::Close | Node::Declare(_) => {}
     });
     found
 }

@@ -77,6 +77,7 @@ impl Search<'_> {
                     ExprKind::Call(callee, args) => self.call_changes(*callee, args),
                     _ => false,
                 },
+                Node::Open | Node::Close | Node::Declare(_) => false,
             };
         });
         found

@@ -135,7 +135,7 @@ impl Body<'_, '_, '_> {
         let mut only_reads = true;
         walk_expr(ast, e, &mut |node| {
             only_reads &= match node {
-                Node::Stmt(_) => false,
+                Node::Stmt(_) | Node::Open | Node::Close | Node::Declare(_) => false,
                 Node::Expr(e) => match ast[e].kind {
                     ExprKind::Int(_)
                     | ExprKind::Float(_)

@@ -5,8 +5,9 @@ use super::types::Subst;
 use super::{Cx, Lower};
 use crate::ast::*;
 use crate::program::{Item, Module};
-use crate::ty::{Ty, TyKind};
-use magpie_diag::{Code, Span};
+use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::walk::{Node, walk_expr};
+use magpie_diag::{Code, Diagnostic, Span};
 use magpie_types::PrimType;
 
 /// The value of a constant.
@@ -41,12 +42,73 @@ impl Cx<'_> {
     pub(super) fn check_const(&mut self, id: StmtId) {
         let program = self.program;
         let StmtKind::Const(binder) = &program.ast[id].kind else { return };
-        let known = self.constant_of(id).is_some();
-        if !known && !self.diagnostics.iter().any(|d| d.primary == binder.name.span) {
+        if self.constant_of(id).is_some() {
+            return;
+        }
+        let end = binder.init.map_or(binder.name.span, |e| program.ast[e].span).end;
+        let is_reported = |d: &Diagnostic| {
+            let at = d.primary;
+            at.file == binder.name.span.file && at.start >= binder.name.span.start && at.end <= end
+        };
+        if !self.diagnostics.iter().any(is_reported) && !self.report_zero(binder.init) {
             let message = format!("`{}` is not constant", program.name(binder.name.sym));
             let help = "a constant is made of literals and other constants with operators";
             self.error(Code::MIR0202, binder.name.span, message, help);
         }
+    }
+
+    /// Reports a division of constants by zero.
+    fn report_zero(&mut self, init: Option<ExprId>) -> bool {
+        let ast = &self.program.ast;
+        let mut divisors = Vec::new();
+        if let Some(e) = init {
+            walk_expr(ast, e, &mut |node| {
+                if let Node::Expr(e) = node
+                    && let ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, _, b) = ast[e].kind
+                {
+                    divisors.push((e, b));
+                }
+            });
+        }
+        let zero = divisors.into_iter().find(|d| self.const_int(d.1, &Subst::new()) == Some(0));
+        if let Some((e, _)) = zero {
+            let help = "divide by something else";
+            self.error(Code::MIR0204, ast[e].span, "this divides by zero", help);
+        }
+        zero.is_some()
+    }
+
+    /// Whether a constant is a value of its declared type; reported when it is not.
+    fn check_const_type(&mut self, value: ConstValue, t: Ty, at: Span) -> bool {
+        let fits = match value {
+            ConstValue::Int(_) => self.tys.is_int(t),
+            ConstValue::Float(_) => self.tys.is_float(t),
+            ConstValue::Bool(_) => t == ty::BOOL,
+            ConstValue::Str(_) => t == ty::STR,
+        };
+        let name = self.ty_name(t);
+        if !fits {
+            let found = match value {
+                ConstValue::Int(_) => "int",
+                ConstValue::Float(_) => "float",
+                ConstValue::Bool(_) => "bool",
+                ConstValue::Str(_) => "String",
+            };
+            let message = format!("expected `{name}`, found `{found}`");
+            self.error(Code::MIR0202, at, message, format!("give a `{name}`"));
+            return false;
+        }
+        if let (ConstValue::Int(n), Some(p)) = (value, self.tys.scalar(t, false)) {
+            let (min, max) = super::literal::range(p);
+            // Words of 64 bits may be written as they lie in memory.
+            if n < min || n > max && p != PrimType::I64 {
+                let message = format!("{n} does not fit `{name}` ({min} to {max})");
+                let help = "use a smaller number, or a wider type";
+                self.error(Code::MIR0213, at, message, help);
+                return false;
+            }
+        }
+        true
     }
 
     /// The constant of a name, if it is one and can be evaluated: of a function around the present
@@ -78,13 +140,11 @@ impl Cx<'_> {
         }
         // While it is being evaluated it has no value: a constant cannot be made of itself.
         self.consts.insert(id, None);
-        let ty = binder.ty.and_then(|t| self.resolve(t, &Subst::new()).ok());
+        let declared = binder.ty.and_then(|t| self.resolve(t, &Subst::new()).ok());
         let value = binder.init.and_then(|e| self.const_value(e, &Subst::new(), 0));
-        let value = value.map(|value| match (ty.map(|t| self.tys.is_float(t)), value) {
-            (Some(true), ConstValue::Int(n)) => ConstValue::Float(n as f64),
-            (_, value) => value,
-        });
-        let known = value.map(|value| Const { value, ty });
+        let at = binder.init.map_or(binder.name.span, |e| self.program.ast[e].span);
+        let value = value.filter(|&v| declared.is_none_or(|t| self.check_const_type(v, t, at)));
+        let known = value.map(|value| Const { value, ty: declared });
         self.consts.insert(id, known);
         known
     }
@@ -154,6 +214,11 @@ impl Cx<'_> {
                 (UnaryOp::BitNot, Int(n)) => Int(!n),
                 _ => return None,
             },
+            ExprKind::Cond { cond, then, otherwise } => {
+                let Bool(cond) = self.const_value(cond, subst, depth + 1)? else { return None };
+                let chosen = if cond { then } else { otherwise };
+                return self.const_value(chosen, subst, depth + 1);
+            }
             ExprKind::Binary(op, a, b) => {
                 let a = self.const_value(a, subst, depth + 1)?;
                 let b = self.const_value(b, subst, depth + 1)?;

@@ -8,7 +8,7 @@ use super::pack::Origin;
 use super::{Cx, Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
-use crate::walk::{Node, names_in, walk_block};
+use crate::walk::{Node, free_names, walk_scoped};
 use crate::writes;
 use magpie_diag::{Code, Diagnostic, Span};
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, MpirGpuMeta, Op, Value};
@@ -112,22 +112,9 @@ impl Body<'_, '_, '_> {
 
     /// Names that the body uses and does not declare, with what they are here.
     fn free_locals(&self, forall: &Forall) -> Vec<(u32, Sym, Span)> {
-        let ast = &self.cx.program.ast;
-        let mut declared: Vec<Sym> = forall.names.iter().map(|n| n.sym).collect();
-        walk_block(ast, &forall.body, &mut |node| {
-            let Node::Stmt(stmt) = node else { return };
-            match &ast[stmt].kind {
-                StmtKind::Let { binders, .. } => {
-                    declared.extend(binders.iter().map(|b| b.name.sym))
-                }
-                StmtKind::Const(b) => declared.push(b.name.sym),
-                StmtKind::For { names, .. } => declared.extend(names.iter().map(|n| n.sym)),
-                _ => {}
-            }
-        });
-        let used = names_in(ast, &forall.body);
-        let free = used.into_iter().filter(|(name, _)| !declared.contains(name));
-        free.filter_map(|(name, span)| Some((self.lookup(name)?, name, span))).collect()
+        let indices = forall.names.iter().map(|n| n.sym).collect();
+        let free = free_names(&self.cx.program.ast, &forall.body, indices);
+        free.into_iter().filter_map(|(name, at)| Some((self.lookup(name)?, name, at))).collect()
     }
 
     // ----- on the host -----
@@ -159,13 +146,13 @@ impl Body<'_, '_, '_> {
     /// Assignments in the body to variables from outside.
     fn check_outer_assignments(&mut self, forall: &Forall) -> Lower<()> {
         let ast = &self.cx.program.ast;
-        let free: Vec<Sym> = self.free_locals(forall).into_iter().map(|f| f.1).collect();
+        let indices = forall.names.iter().map(|n| n.sym).collect();
         let mut found = None;
-        walk_block(ast, &forall.body, &mut |node| {
-            let Node::Stmt(stmt) = node else { return };
-            if let StmtKind::Assign { target, .. } = ast[stmt].kind
+        walk_scoped(ast, &forall.body, indices, &mut |node, declared| {
+            if let Node::Stmt(stmt) = node
+                && let StmtKind::Assign { target, .. } = ast[stmt].kind
                 && let Some((name, id)) = self.assigned_whole(target)
-                && free.contains(&name)
+                && !declared.contains(&name)
             {
                 found.get_or_insert((id, ast[stmt].span));
             }

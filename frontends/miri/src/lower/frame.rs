@@ -109,6 +109,7 @@ impl Body<'_, '_, '_> {
         let mut targets: Vec<ExprId> = Vec::new();
         let mut fields: Vec<(ExprId, Vec<Sym>)> = Vec::new();
         walk_block(ast, &forall.body, &mut |node| match node {
+            Node::Open | Node::Close | Node::Declare(_) => {}
             Node::Stmt(stmt) => match &ast[stmt].kind {
                 StmtKind::Assign { target, op, .. } => {
                     if let Some((base, name, field)) = indexed_name(ast, *target) {

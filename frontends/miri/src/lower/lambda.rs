@@ -5,7 +5,7 @@ use super::locals::LocalKind;
 use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
-use crate::walk::names_in;
+use crate::walk::free_names;
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Builder, Domain, MpirFn, Op, imm_pair};
 use magpie_types::{Sid, SidKind};
@@ -51,10 +51,10 @@ impl Body<'_, '_, '_> {
             Some(t) => self.resolve(t)?,
             None => ty::UNIT,
         };
-        let own = |name: Sym| decl.params.iter().any(|p| p.name.sym == name);
+        let own = decl.params.iter().map(|p| p.name.sym).collect();
         let mut captured: Vec<(Sym, Span, Val)> = Vec::new();
-        for (name, at) in names_in(&program.ast, &decl.body) {
-            let Some(local) = self.lookup(name).filter(|_| !own(name)) else { continue };
+        for (name, at) in free_names(&program.ast, &decl.body, own) {
+            let Some(local) = self.lookup(name) else { continue };
             if let LocalKind::Resident(_) = self.locals[local as usize].kind {
                 return Err(self.refuse_capture(name, &decl.body, at));
             }
