@@ -57,6 +57,13 @@ const PASSES: &[(&str, Pass)] = &[
     ("promote_slots", Pass::Function(|f, _, ctx| promote_slots(f, ctx))),
     ("sccp", Pass::Function(|f, _, ctx| sccp(f, ctx))),
     ("simplify_cfg", Pass::Function(|f, _, ctx| simplify_cfg(f, ctx))),
+    (
+        "specialize_callables",
+        Pass::Module(|m| {
+            specialize_callables(m);
+            Ok(())
+        }),
+    ),
     ("unroll", Pass::Function(|f, _, ctx| unroll(f, ctx))),
     ("unroll_barriers", Pass::Function(|f, _, ctx| unroll_barriers(f, ctx))),
     ("widen_counted", Pass::Typed(widen_counted)),

@@ -3,14 +3,14 @@
 //! A call costs more than what a small function does. The callees are optimised before.
 
 use super::inline_calls::{Scratch, callee, inline_into};
-use crate::{Domain, FnId, Module, MpirFn};
+use crate::{FnId, Module, MpirFn};
 
 /// Instructions of a function that is small.
 const SMALL: usize = 40;
 /// A function may grow by so many instructions; when more would come, only smaller ones are inlined.
 const MAX_GROWTH: usize = 2000;
 
-/// Replaces calls in a lowered host function by the bodies of the callees that are small. `sizes`
+/// Replaces calls in a host function by the bodies of the callees that are small. `sizes`
 /// has the size of each function that may be copied.
 pub(super) fn inline_small_calls(
     module: &mut Module,
@@ -19,7 +19,6 @@ pub(super) fn inline_small_calls(
     scratch: &mut Scratch,
 ) -> bool {
     let f = module.func(id);
-    debug_assert_eq!(f.domain, Domain::LowHost);
     let insts = f.blocks.iter().flat_map(|b| &b.insts);
     let called: Vec<usize> =
         insts.filter_map(|&i| sizes[callee(f, i)?.index()]).filter(|&size| size <= SMALL).collect();

@@ -3,7 +3,7 @@
 //!
 //! The optimisation passes work on device functions and on lowered host functions; they leave
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership. Only
-//! [`hoist_uniqueness`] and [`hoist_views`] are about these.
+//! [`specialize_callables`], [`hoist_uniqueness`] and [`hoist_views`] are about these.
 
 mod bounds;
 mod by_name;
@@ -33,6 +33,7 @@ mod promote_slots;
 mod replacements;
 mod sccp;
 mod simplify_cfg;
+mod specialize_callables;
 mod unroll;
 mod widen_counted;
 
@@ -60,5 +61,6 @@ pub use preconditions::{Unchecked, preconditions};
 pub use promote_slots::promote_slots;
 pub use sccp::sccp;
 pub use simplify_cfg::simplify_cfg;
+pub use specialize_callables::specialize_callables;
 pub use unroll::{unroll, unroll_barriers};
 pub use widen_counted::widen_counted;

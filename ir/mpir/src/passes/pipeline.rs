@@ -99,9 +99,13 @@ impl Pipeline {
 
     /// Optimises what host functions do with the handles that they own, before `lower_arc`.
     pub fn optimize_ownership(&mut self, module: &mut Module) {
+        let start = self.times.is_some().then(Instant::now);
+        specialize_callables(module);
+        self.note("specialize_callables", start);
         for id in module.fn_ids() {
             if module.func(id).domain == Domain::Host {
                 self.with_fn(module, id, |pipeline, module, f| {
+                    pipeline.check(module, f, "specialize_callables");
                     pipeline.run_all(module, f, OWNERSHIP);
                 });
             }
@@ -246,6 +250,11 @@ impl Pipeline {
     /// Takes the time and, in debug builds, looks at what the pass left.
     fn after(&mut self, module: &Module, f: &MpirFn, name: &'static str, start: Option<Instant>) {
         self.note(name, start);
+        self.check(module, f, name);
+    }
+
+    /// In debug builds, verifies what a pass left.
+    fn check(&self, module: &Module, f: &MpirFn, name: &'static str) {
         if cfg!(debug_assertions)
             && let Err(faults) = verify_fn(module, f, Stage::Core)
         {
