@@ -193,12 +193,18 @@ runtime_functions! {
     // Arrays. `info` describes the element. Elements are passed by address and are moved.
     /// An empty array with room for `cap` elements (a negative `cap` panics).
     ArrNew = "mp_rt_arr_new"(info: Ptr, cap: I64) -> Value(Ptr);
+    /// An array of `len` elements whose bytes are all zero (a negative `len` panics).
+    ArrZeroed = "mp_rt_arr_zeroed"(info: Ptr, len: I64) -> Value(Ptr);
     /// Appends; moves the element in.
     ArrPush = "mp_rt_arr_push"(arr: Ptr, elem: Ptr) -> Void;
     /// Removes the last element into the out storage.
     ArrPop = "mp_rt_arr_pop"(arr: Ptr) -> Maybe;
     /// A new array of elements `start .. end`, handles retained; panics outside.
     ArrSlice = "mp_rt_arr_slice"(arr: Ptr, start: I64, end: I64) -> Value(Ptr);
+    /// Element `from` becomes element `to`; those between move by one place. Both exist.
+    ArrMove = "mp_rt_arr_move"(arr: Ptr, from: I64, to: I64) -> Void;
+    /// The last element becomes the first, and so on.
+    ArrReverse = "mp_rt_arr_reverse"(arr: Ptr) -> Void;
     /// Whether an equal element exists. `eq` is a [`ScalarClass`] below 64, else the address of
     /// `bool (*)(const void*, const void*)`.
     ArrContains = "mp_rt_arr_contains"(arr: Ptr, elem: Ptr, eq: I64) -> Value(Bool);

@@ -301,6 +301,19 @@ pub unsafe extern "C" fn mp_rt_arr_new(info: *const MpRtTypeInfo, cap: i64) -> *
     or_die(try_new(unsafe { &*info }, cap))
 }
 
+/// See [`magpie_types::abi::RtFn::ArrZeroed`].
+///
+/// # Safety
+/// `info` describes an element and lives as long as the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_arr_zeroed(info: *const MpRtTypeInfo, len: i64) -> *mut MpRtHeader {
+    let Ok(len) = usize::try_from(len) else {
+        die(format_args!("an array cannot have {len} elements"))
+    };
+    // SAFETY: forwarded from the caller.
+    or_die(try_new_zeroed(unsafe { &*info }, len))
+}
+
 /// See [`magpie_types::abi::RtFn::ArrPush`].
 ///
 /// # Safety
@@ -357,6 +370,38 @@ pub unsafe extern "C" fn mp_rt_arr_slice(
     or_die(try_from_bytes(array.elem, unsafe { &bytes(arr)[from * stride..to * stride] }))
 }
 
+/// See [`magpie_types::abi::RtFn::ArrMove`].
+///
+/// # Safety
+/// `arr` is a live array that nobody else uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_arr_move(arr: *mut MpRtHeader, from: i64, to: i64) {
+    // SAFETY: forwarded from the caller.
+    let array = unsafe { object::payload_mut::<MpRtArray>(arr) };
+    let inside = |at: i64| usize::try_from(at).ok().filter(|&at| at < array.len());
+    let (Some(from), Some(to)) = (inside(from), inside(to)) else {
+        die(format_args!("error inside the runtime: no elements {from} and {to}"))
+    };
+    let (first, last) = (from.min(to), from.max(to));
+    // SAFETY: the elements lie inside the array.
+    let elements =
+        unsafe { element::Run::new(array.at(first), last - first + 1, array.elem.stride()) };
+    if from < to { elements.rotate_left() } else { elements.rotate_right() }
+}
+
+/// See [`magpie_types::abi::RtFn::ArrReverse`].
+///
+/// # Safety
+/// `arr` is a live array that nobody else uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_arr_reverse(arr: *mut MpRtHeader) {
+    // SAFETY: forwarded from the caller; all elements lie inside the array.
+    unsafe {
+        let array = object::payload_mut::<MpRtArray>(arr);
+        element::Run::new(array.at(0), array.len(), array.elem.stride()).reverse();
+    }
+}
+
 /// See [`magpie_types::abi::RtFn::ArrContains`].
 ///
 /// # Safety
@@ -372,7 +417,7 @@ pub unsafe extern "C" fn mp_rt_arr_contains(
     unsafe {
         let array = object::payload::<MpRtArray>(arr);
         let eq = Operation::<EqFn>::from_word(eq);
-        (0..array.len()).any(|i| eq.equal(array.at(i), elem))
+        element::contains(array.data.as_ptr(), array.len(), array.elem.stride(), elem, eq)
     }
 }
 

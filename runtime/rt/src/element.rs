@@ -193,6 +193,110 @@ impl Operation<HashFn> {
     }
 }
 
+/// Whether one of `len` elements is equal to another ([`Operation::equal`]).
+///
+/// # Safety
+/// `data` is the address of `len` elements, `stride` bytes apart, of the class or of the
+/// function's type, and `wanted` that of one more.
+pub(crate) unsafe fn contains(
+    data: *const u8,
+    len: usize,
+    stride: usize,
+    wanted: *const u8,
+    eq: Operation<EqFn>,
+) -> bool {
+    macro_rules! among {
+        ($ty:ty) => {
+            // SAFETY: the caller says that elements of this type are there.
+            unsafe {
+                let elements = std::slice::from_raw_parts(data.cast::<$ty>(), len);
+                let wanted = wanted.cast::<$ty>().read();
+                // Without a way out between, several are compared at once.
+                let has = |part: &[$ty]| part.iter().fold(false, |has, &x| has | (x == wanted));
+                elements.chunks(64).any(has)
+            }
+        };
+    }
+    let one_by_one = || {
+        // SAFETY: forwarded from the caller.
+        (0..len).any(|i| unsafe { eq.equal(data.add(i * stride), wanted) })
+    };
+    match eq {
+        Operation::Function(_) => one_by_one(),
+        Operation::Class(class) => match class {
+            ScalarClass::Bool | ScalarClass::U8 | ScalarClass::I8 => among!(u8),
+            ScalarClass::U16 | ScalarClass::I16 => among!(u16),
+            ScalarClass::U32 | ScalarClass::I32 => among!(u32),
+            ScalarClass::U64 | ScalarClass::I64 => among!(u64),
+            ScalarClass::F32 => among!(f32),
+            ScalarClass::F64 => among!(f64),
+            ScalarClass::F16 | ScalarClass::Bf16 | ScalarClass::Str => one_by_one(),
+        },
+    }
+}
+
+/// Neighbouring elements of any type that change their places.
+pub(crate) struct Run {
+    data: *mut u8,
+    len: usize,
+    stride: usize,
+}
+
+impl Run {
+    /// # Safety
+    /// `data` is the address of `len` elements, `stride` bytes apart, that nobody else uses as long
+    /// as this is used.
+    pub(crate) unsafe fn new(data: *mut u8, len: usize, stride: usize) -> Run {
+        Run { data, len, stride }
+    }
+
+    /// The bytes of all elements.
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `new` says that they are there.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.len * self.stride) }
+    }
+
+    /// The first element becomes the last.
+    pub(crate) fn rotate_left(mut self) {
+        let stride = self.stride;
+        self.bytes().rotate_left(stride);
+    }
+
+    /// The last element becomes the first.
+    pub(crate) fn rotate_right(mut self) {
+        let stride = self.stride;
+        self.bytes().rotate_right(stride);
+    }
+
+    /// The last element becomes the first, and so on.
+    pub(crate) fn reverse(mut self) {
+        macro_rules! elements {
+            ($ty:ty) => {
+                // SAFETY: `new` says that elements of this size are there; bytes need no alignment.
+                unsafe { std::slice::from_raw_parts_mut(self.data.cast::<$ty>(), self.len) }
+            };
+        }
+        match self.stride {
+            1 => elements!(u8).reverse(),
+            2 => elements!([u8; 2]).reverse(),
+            4 => elements!([u8; 4]).reverse(),
+            8 => elements!([u8; 8]).reverse(),
+            16 => elements!([u8; 16]).reverse(),
+            0 => {}
+            stride => {
+                let (mut low, mut high) = (0, self.len);
+                let bytes = self.bytes();
+                while low + 1 < high {
+                    high -= 1;
+                    let (head, tail) = bytes.split_at_mut(high * stride);
+                    head[low * stride..][..stride].swap_with_slice(&mut tail[..stride]);
+                    low += 1;
+                }
+            }
+        }
+    }
+}
+
 /// Sorts `len` elements in ascending order; equal ones keep their order.
 ///
 /// # Safety

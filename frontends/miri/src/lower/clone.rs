@@ -60,6 +60,14 @@ impl Body<'_, '_, '_> {
 
     /// A part of an enum, an option or a result that has this variant.
     pub(super) fn payload(&mut self, val: Val, variant: u32, field: u32, part: Ty) -> Val {
+        if let TyKind::Enum(n, args) = self.cx.tys.kind(val.ty)
+            && self.is_copy(val.ty)
+        {
+            let id = self.machine(part);
+            let member = self.cx.enum_parts(n, args).members[variant as usize][field as usize];
+            let v = self.b.value(Op::StructGet, id, &[val.v], member.into());
+            return self.val(part, v);
+        }
         let seen = self.look_at(val);
         let imm = imm_pair(variant, field);
         if self.is_copy(part) {

@@ -6,6 +6,7 @@ use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
+use magpie_types::abi::RtFn;
 use magpie_types::fixed;
 
 impl Body<'_, '_, '_> {
@@ -133,84 +134,59 @@ impl Body<'_, '_, '_> {
                 (None, None)
             }
             "reverse" => {
-                let len = self.array_len(v);
-                let new = self.b.value(Op::ArrNew, id, &[len], 0);
-                self.count_to(len, &mut |body, i| {
-                    let one = body.i64(1);
-                    let last = body.b.same(Op::ISub, &[len, one]);
-                    let at = body.b.same(Op::ISub, &[last, i]);
-                    let item = body.element(val, at, element, span);
-                    let item = body.own(item);
-                    body.b.effect(Op::ArrPush, &[new, item], 0);
-                });
-                (Some(new), None)
+                self.rt(RtFn::ArrReverse, fixed::UNIT, &[v]);
+                (None, None)
             }
             "insert" => {
                 let (zero, len) = (self.i64(0), self.array_len(v));
                 self.check_slice("insertion", [zero, args[0].v, len]);
-                let head = self.b.value(Op::ArrSlice, id, &[v, zero, args[0].v], 0);
                 let item = self.own(args[1]);
-                self.b.effect(Op::ArrPush, &[head, item], 0);
-                self.push_range(val, head, args[0].v, len, element, span);
-                (Some(head), None)
+                self.b.effect(Op::ArrPush, &[v, item], 0);
+                self.rt(RtFn::ArrMove, fixed::UNIT, &[v, len, args[0].v]);
+                (None, None)
             }
             "remove_at" => {
-                let (zero, one, len) = (self.i64(0), self.i64(1), self.array_len(v));
                 let gone = self.element(val, args[0].v, element, span);
                 let gone = self.own(gone);
-                let head = self.b.value(Op::ArrSlice, id, &[v, zero, args[0].v], 0);
-                let next = self.b.same(Op::IAdd, &[args[0].v, one]);
-                self.push_range(val, head, next, len, element, span);
-                (Some(head), Some(self.val(element, gone)))
+                self.remove_element(v, element, args[0].v);
+                (None, Some(self.val(element, gone)))
             }
             _ => {
-                // `remove`: all elements but the first equal one.
+                // `remove`: the first equal one.
                 let len = self.array_len(v);
-                let new = self.b.value(Op::ArrNew, id, &[len], 0);
-                let found = self.b.declare(fixed::BOOL);
-                let no = self.b.func().const_bool(false);
-                self.b.write(found, no);
+                let found = self.b.declare(fixed::I64);
+                self.b.write(found, len);
                 let wanted = args[0];
                 self.count_to(len, &mut |body, i| {
                     let item = body.element(val, i, element, span);
                     let same = body.equal_values(item, wanted);
-                    let before = body.b.read(found);
-                    let yes = body.b.func().const_bool(true);
-                    let not_yet = body.b.same(Op::IXor, &[before, yes]);
-                    let drop_it = body.b.same(Op::IAnd, &[same, not_yet]);
-                    let (skip, keep, join) = (body.new_block(), body.new_block(), body.new_block());
-                    body.b.cbr(drop_it, skip, keep);
-                    body.enter(skip);
-                    body.b.write(found, yes);
-                    body.b.br(join);
-                    body.enter(keep);
-                    let item = body.own(item);
-                    body.b.effect(Op::ArrPush, &[new, item], 0);
-                    body.b.br(join);
-                    body.enter(join);
+                    let (yes, no) = (body.new_block(), body.new_block());
+                    body.b.cbr(same, yes, no);
+                    body.enter(yes);
+                    body.b.write(found, i);
+                    body.leave_loop();
+                    body.enter(no);
                 });
-                let was = self.b.read(found);
-                (Some(new), Some(self.val(ty::BOOL, was)))
+                let at = self.b.read(found);
+                let is_there = self.b.compare(Op::IcmpSlt, at, len);
+                let (yes, join) = (self.new_block(), self.new_block());
+                self.b.cbr(is_there, yes, join);
+                self.enter(yes);
+                self.remove_element(v, element, at);
+                self.b.br(join);
+                self.enter(join);
+                (None, Some(self.val(ty::BOOL, is_there)))
             }
         })
     }
 
-    /// Appends elements `from .. to` of one array to another.
-    pub(super) fn push_range(
-        &mut self,
-        of: Val,
-        to: Value,
-        from: Value,
-        end: Value,
-        t: Ty,
-        span: Span,
-    ) {
-        let count = self.b.same(Op::ISub, &[end, from]);
-        self.count_to(count, &mut |body, i| {
-            let at = body.b.same(Op::IAdd, &[from, i]);
-            let item = body.element(of, at, t, span);
-            let item = body.own(item);
-            body.b.effect(Op::ArrPush, &[to, item], 0);
-        });
+    /// Removes the element at an index, which exists.
+    fn remove_element(&mut self, v: Value, element: Ty, at: Value) {
+        let (one, len) = (self.i64(1), self.array_len(v));
+        let last = self.b.same(Op::ISub, &[len, one]);
+        self.rt(RtFn::ArrMove, fixed::UNIT, &[v, at, last]);
+        let option = self.cx.tys.intern(TyKind::Option(element));
+        let option = self.machine(option);
+        self.b.value(Op::ArrPop, option, &[v], 0);
     }
 }

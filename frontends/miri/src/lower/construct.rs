@@ -8,6 +8,7 @@ use crate::ast::*;
 use crate::ty::{Ty, TyKind};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value, imm_pair};
+use magpie_types::abi::RtFn;
 use magpie_types::fixed;
 
 impl Body<'_, '_, '_> {
@@ -68,6 +69,10 @@ impl Body<'_, '_, '_> {
         let zero = self.zero_value(element)?;
         let id = self.machine(t);
         let len = self.i64(n as i64);
+        if self.is_copy(element) && !matches!(self.cx.tys.kind(element), TyKind::Option(_)) {
+            let array = self.rt_value(RtFn::ArrZeroed, id, &[len]);
+            return Ok(self.val(t, array));
+        }
         let array = self.b.value(Op::ArrNew, id, &[len], 0);
         self.count_to(len, &mut |body, _| {
             let v = body.own(Val { owned: false, ..zero });
@@ -218,11 +223,22 @@ impl Body<'_, '_, '_> {
             }
         }
         self.at(span);
-        if self.is_value_enum(t) {
+        if self.is_plain_enum(t) {
             return Ok(self.const_val(t, at as u64));
         }
         self.no_alloc(span, "a value of this enum")?;
         let id = self.machine(t);
+        if self.is_copy(t) {
+            let parts = self.cx.enum_parts(n, list);
+            let mut members: Vec<Value> =
+                parts.types.iter().map(|&ty| self.b.func().zero(ty)).collect();
+            members[0] = self.i32(at as i32);
+            for (val, &member) in vals.iter().zip(&parts.members[at]) {
+                members[member as usize] = val.v;
+            }
+            let v = self.b.value(Op::StructNew, id, &members, 0);
+            return Ok(self.val(t, v));
+        }
         let parts: Vec<Value> = vals.into_iter().map(|v| self.own(v)).collect();
         let v = self.b.value(Op::EnumNew, id, &parts, imm_pair(at as u32, 0));
         Ok(self.val(t, v))

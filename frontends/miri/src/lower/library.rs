@@ -72,6 +72,7 @@ const NAMES: &[&str] = &[
     "__find",
     "__part",
     "__bytes",
+    "__zeroed",
 ];
 
 /// The name itself when the library has it, else an empty one.

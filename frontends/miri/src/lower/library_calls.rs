@@ -95,6 +95,15 @@ impl Body<'_, '_, '_> {
                 let v = self.rt_value(RtFn::StrLen, fixed::I64, &[s.v]);
                 Ok(self.val(ty::INT, v))
             }
+            // A list of so many elements that are written next.
+            "__zeroed" => {
+                let [len] = self.plain_args(name, args, span)?;
+                let len = self.expr_as(len, ty::INT)?;
+                let t = want.unwrap_or(ty::ERROR);
+                let id = self.machine(t);
+                let v = self.rt_value(RtFn::ArrZeroed, id, &[len.v]);
+                Ok(self.val(t, v))
+            }
             "read_bytes" | "read_text" | "write_bytes" | "write_text" => {
                 self.file(name, args, span)
             }

@@ -4,6 +4,17 @@ use super::{Cx, Form};
 use crate::ty::{Ty, TyKind, TyList, fixed as ty};
 use magpie_types::{Category, Field, PrimType, TypeId, TypeKind, Variant, fixed};
 
+/// Members of the value struct that an enum with fields is, at most: larger ones are objects.
+const MAX_ENUM_PARTS: usize = 9;
+
+/// The members of the value struct that an enum with fields is.
+pub(super) struct EnumParts {
+    /// The number of the variant, and places for fields.
+    pub(super) types: Vec<TypeId>,
+    /// For each variant, the member that each field is.
+    pub(super) members: Vec<Vec<u32>>,
+}
+
 impl Cx<'_> {
     pub(super) fn intern(&mut self, kind: TypeKind) -> TypeId {
         self.module.types.intern(kind)
@@ -189,6 +200,11 @@ impl Cx<'_> {
                 false => fixed::UNIT,
             };
         }
+        if !is_value && self.is_copied(t) {
+            let parts = self.enum_parts(n, args).types;
+            let name = format!("miri.{}", self.ty_name(t));
+            return self.aggregate(&name, &parts, true);
+        }
         let category = if is_value { Category::Value } else { Category::Heap };
         let name = format!("miri.{}", self.ty_name(t));
         let id = self.module.types.declare_enum(name, category);
@@ -207,6 +223,27 @@ impl Cx<'_> {
             self.module.types.define_enum(e, defs);
         }
         id
+    }
+
+    /// How the values of an enum lie in a value struct. Fields of different variants share a member
+    /// where their types are the same.
+    pub(super) fn enum_parts(&mut self, n: u32, args: TyList) -> EnumParts {
+        let mut parts = EnumParts { types: vec![fixed::I32], members: Vec::new() };
+        for (_, fields) in self.variants(n, args) {
+            let mut members: Vec<u32> = Vec::with_capacity(fields.len());
+            for field in fields {
+                let ty = self.machine(field, Form::Host);
+                let is_free =
+                    |&at: &usize| parts.types[at] == ty && !members.contains(&(at as u32));
+                let at = (1..parts.types.len()).find(is_free).unwrap_or(parts.types.len());
+                if at == parts.types.len() {
+                    parts.types.push(ty);
+                }
+                members.push(at as u32);
+            }
+            parts.members.push(members);
+        }
+        parts
     }
 
     /// Whether values of a type are copied rather than counted.
@@ -235,7 +272,8 @@ impl Cx<'_> {
             }
             TyKind::Enum(n, args) => {
                 let variants = self.variants(n, args);
-                variants.iter().all(|v| v.1.is_empty())
+                variants.iter().flat_map(|v| &v.1).all(|&f| self.is_copied(f))
+                    && self.enum_parts(n, args).types.len() <= MAX_ENUM_PARTS
             }
             _ => true,
         };

@@ -52,6 +52,14 @@ impl Body<'_, '_, '_> {
         });
     }
 
+    /// Goes to the end of the innermost loop.
+    pub(super) fn leave_loop(&mut self) {
+        if let Some(on_break) = self.loops.last().map(|l| l.on_break) {
+            self.note_break();
+            self.b.br(on_break);
+        }
+    }
+
     /// The body of the innermost loop ends.
     pub(super) fn end_loop(&mut self) {
         if self.is_live() {

@@ -7,7 +7,7 @@ use crate::ast::*;
 use crate::program::{Item, Module};
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
-use magpie_mpir::{Block as MpirBlock, Op};
+use magpie_mpir::{Block as MpirBlock, Op, Value};
 use magpie_types::fixed;
 
 impl Body<'_, '_, '_> {
@@ -251,13 +251,12 @@ impl Body<'_, '_, '_> {
             let message = format!("`{name}` has {} fields, not {}", tys.len(), fields.len());
             return Err(self.error(Code::MIR0202, span, message, "write a pattern for each"));
         }
-        let seen = val.v;
-        let is = if self.is_value_enum(val.ty) {
-            let tag = self.b.value(Op::EnumTag, fixed::I32, &[seen], 0);
-            let wanted = self.i32(variant as i32);
-            self.b.compare(Op::IcmpEq, tag, wanted)
-        } else {
-            super::clone::enum_is(self, seen, variant)
+        let is = match self.enum_tag(val) {
+            Some(tag) => {
+                let wanted = self.i32(variant as i32);
+                self.b.compare(Op::IcmpEq, tag, wanted)
+            }
+            None => super::clone::enum_is(self, val.v, variant),
         };
         let go_on = self.new_block();
         self.b.cbr(is, go_on, fail);
@@ -269,8 +268,23 @@ impl Body<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn is_value_enum(&mut self, t: Ty) -> bool {
-        matches!(self.cx.tys.kind(t), TyKind::Enum(..)) && self.is_copy(t)
+    /// Whether a type is an enum whose variants have no fields.
+    pub(super) fn is_plain_enum(&mut self, t: Ty) -> bool {
+        match self.cx.tys.kind(t) {
+            TyKind::Enum(n, args) => self.cx.variants(n, args).iter().all(|v| v.1.is_empty()),
+            _ => false,
+        }
+    }
+
+    /// The number of the variant of an enum whose values are copied.
+    fn enum_tag(&mut self, val: Val) -> Option<Value> {
+        if !matches!(self.cx.tys.kind(val.ty), TyKind::Enum(..)) || !self.is_copy(val.ty) {
+            return None;
+        }
+        Some(match self.is_plain_enum(val.ty) {
+            true => self.b.value(Op::EnumTag, fixed::I32, &[val.v], 0),
+            false => self.b.value(Op::StructGet, fixed::I32, &[val.v], 0),
+        })
     }
 
     /// Number and field types of a variant of a type.

@@ -275,12 +275,13 @@ impl Body<'_, '_, '_> {
                 let word = if is_break { "break" } else { "continue" };
                 match self.loops.last() {
                     Some(l) if !l.is_forall => {
-                        let target = if is_break { l.on_break } else { l.on_continue };
-                        match is_break {
-                            true => self.note_break(),
-                            false => self.check_next_round(),
+                        let on_continue = l.on_continue;
+                        if is_break {
+                            self.leave_loop();
+                        } else {
+                            self.check_next_round();
+                            self.b.br(on_continue);
                         }
-                        self.b.br(target);
                         Ok(())
                     }
                     None if self.kernel.is_none() => {

@@ -116,7 +116,7 @@ fn first_look(
         if reads.peek().is_none() {
             continue;
         }
-        if !reads.all(|(n, _)| uses_in_place(f.inst(i).op, n as u32)) {
+        if !reads.all(|(n, _)| uses_in_place(f, i, n as u32)) {
             break;
         }
         at = n;
@@ -128,30 +128,33 @@ fn is_unique(f: &MpirFn, i: Inst) -> bool {
     f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleUnique
 }
 
-/// Whether an operation that reads a handle as operand `n` leaves it the only one.
-fn uses_in_place(op: Op, n: u32) -> bool {
-    let takes_it_first = matches!(
-        op,
-        Op::ArrLen
-            | Op::ArrGet
-            | Op::ArrSet
-            | Op::ArrPlace
-            | Op::ArrPush
-            | Op::ArrPop
-            | Op::GetField
-            | Op::SetField
-            | Op::FieldPlace
-            | Op::MapGet
-            | Op::MapGetRef
-            | Op::MapSet
-            | Op::MapPlace
-            | Op::MapLen
-            | Op::MapContainsKey
-            | Op::MapDelete
-            | Op::MapDeleteVoid
-            | Op::MapKeys
-            | Op::MapValues
-    );
+/// Whether an instruction that reads a handle as operand `n` leaves it the only one.
+fn uses_in_place(f: &MpirFn, i: Inst, n: u32) -> bool {
+    let op = f.inst(i).op;
+    let moves = || matches!(f.inst(i).rt(), RtFn::ArrMove | RtFn::ArrReverse);
+    let takes_it_first = op == Op::RtCall && moves()
+        || matches!(
+            op,
+            Op::ArrLen
+                | Op::ArrGet
+                | Op::ArrSet
+                | Op::ArrPlace
+                | Op::ArrPush
+                | Op::ArrPop
+                | Op::GetField
+                | Op::SetField
+                | Op::FieldPlace
+                | Op::MapGet
+                | Op::MapGetRef
+                | Op::MapSet
+                | Op::MapPlace
+                | Op::MapLen
+                | Op::MapContainsKey
+                | Op::MapDelete
+                | Op::MapDeleteVoid
+                | Op::MapKeys
+                | Op::MapValues
+        );
     takes_it_first && n == 0
 }
 
@@ -186,10 +189,10 @@ impl Web<'_> {
                 }
                 let is_unique = is_unique(self.f, i);
                 asks |= is_unique;
-                let op = self.f.inst(i).op;
+                let is_phi = self.f.inst(i).op == Op::Phi;
                 let goes_on = match self.f.inst(i).result() {
-                    Some(next) if is_unique || op == Op::Phi => self.add(next, web),
-                    Some(_) | None => uses_in_place(op, n),
+                    Some(next) if is_unique || is_phi => self.add(next, web),
+                    Some(_) | None => uses_in_place(self.f, i, n),
                 };
                 if !goes_on {
                     return false;

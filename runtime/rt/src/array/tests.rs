@@ -57,6 +57,70 @@ fn elements_are_pushed_and_popped() {
 }
 
 #[test]
+fn elements_change_their_places() {
+    let mut ctx = TypeCtx::new();
+    let ty = ctx.declare_struct("m.TTriple", Category::Value);
+    let TypeKind::Struct(id) = ctx.kind(ty) else { panic!("a struct was declared") };
+    let field = |name: &str| Field { name: name.into(), ty: fixed::I64 };
+    ctx.define_struct(id, vec![field("a"), field("b"), field("c")]);
+    let triple = TypeInfos::new(&ctx).for_value(ty);
+    without_leaks(|| {
+        // SAFETY: the arrays are live and hold what their infos describe.
+        unsafe {
+            let moved = |from, to| {
+                let arr = array_of(info_of(fixed::I32), &[0, 1, 2, 3, 4]);
+                mp_rt_arr_move(arr, from, to);
+                take::<i32>(arr)
+            };
+            assert_eq!(moved(4, 1), [0, 4, 1, 2, 3]);
+            assert_eq!(moved(0, 3), [1, 2, 3, 0, 4]);
+            assert_eq!(moved(2, 2), [0, 1, 2, 3, 4]);
+            for len in 0..6i64 {
+                let items: Vec<[i64; 3]> = (0..len).map(|n| [n, -n, 7]).collect();
+                let arr = array_of(triple, &items);
+                mp_rt_arr_reverse(arr);
+                let reversed: Vec<[i64; 3]> = items.into_iter().rev().collect();
+                assert_eq!(take::<[i64; 3]>(arr), reversed);
+            }
+            let arr = array_of(info_of(fixed::U8), &[1u8, 2, 3]);
+            mp_rt_arr_reverse(arr);
+            assert_eq!(take::<u8>(arr), [3, 2, 1]);
+            let texts = new_str_array(&["a", "b", "c"]);
+            mp_rt_arr_reverse(texts);
+            mp_rt_arr_move(texts, 0, 2);
+            let found: Vec<&str> = handles(texts).iter().map(|&s| string::as_str(s)).collect();
+            assert_eq!(found, ["b", "a", "c"]);
+            object::release(texts);
+            let zeroed = mp_rt_arr_zeroed(info_of(fixed::F64), 3);
+            assert_eq!(take::<f64>(zeroed), [0.0; 3]);
+        }
+    });
+}
+
+#[test]
+fn equal_elements_are_found() {
+    fn finds<T: Copy>(ty: TypeId, class: ScalarClass, items: &[T], wanted: T) -> bool {
+        let arr = array_of(info_of(ty), items);
+        // SAFETY: the array is live and its elements are of the class.
+        unsafe {
+            let found = mp_rt_arr_contains(arr, ptr::from_ref(&wanted).cast(), class as u64);
+            object::release(arr);
+            found
+        }
+    }
+    without_leaks(|| {
+        let many: Vec<i64> = (0..200).collect();
+        assert!((0..200).all(|n| finds(fixed::I64, ScalarClass::I64, &many, n)));
+        assert!(!finds(fixed::I64, ScalarClass::I64, &many, 200));
+        assert!(!finds(fixed::I64, ScalarClass::I64, &[], 0));
+        assert!(finds(fixed::U8, ScalarClass::U8, &[1u8, 2, 255], 255));
+        assert!(finds(fixed::F64, ScalarClass::F64, &[1.0, -0.0], 0.0));
+        assert!(!finds(fixed::F64, ScalarClass::F64, &[1.0, f64::NAN], f64::NAN));
+        assert!(finds(fixed::F16, ScalarClass::F16, &[0x3c00u16, 0x8000], 0));
+    });
+}
+
+#[test]
 fn slices_retain_their_handles() {
     without_leaks(|| {
         let arr = new_str_array(&["a", "b", "c"]);

@@ -220,9 +220,12 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::SbAppendBool
         | RtFn::SbBuild
         | RtFn::ArrNew
+        | RtFn::ArrZeroed
         | RtFn::ArrPush
         | RtFn::ArrPop
         | RtFn::ArrSlice
+        | RtFn::ArrMove
+        | RtFn::ArrReverse
         | RtFn::ArrContains
         | RtFn::ArrSort
         | RtFn::MapNew
