@@ -395,7 +395,8 @@ pub unsafe extern "C" fn mp_rt_arr_move(arr: *mut MpRtHeader, from: i64, to: i64
 /// `arr` is a live array that nobody else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_arr_reverse(arr: *mut MpRtHeader) {
-    // SAFETY: forwarded from the caller; all elements lie inside the array.
+    // SAFETY: forwarded from the caller; all elements lie inside the array, the first aligned to
+    // `DATA_ALIGN` at least.
     unsafe {
         let array = object::payload_mut::<MpRtArray>(arr);
         element::Run::new(array.at(0), array.len(), array.elem.stride()).reverse();

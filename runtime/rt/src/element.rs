@@ -269,19 +269,22 @@ impl Run {
     }
 
     /// The last element becomes the first, and so on.
-    pub(crate) fn reverse(mut self) {
+    ///
+    /// # Safety
+    /// The elements begin at an address that is aligned to 16 bytes.
+    pub(crate) unsafe fn reverse(mut self) {
         macro_rules! elements {
             ($ty:ty) => {
-                // SAFETY: `new` says that elements of this size are there; bytes need no alignment.
+                // SAFETY: elements of this size are there, and aligned to it like the first.
                 unsafe { std::slice::from_raw_parts_mut(self.data.cast::<$ty>(), self.len) }
             };
         }
         match self.stride {
             1 => elements!(u8).reverse(),
-            2 => elements!([u8; 2]).reverse(),
-            4 => elements!([u8; 4]).reverse(),
-            8 => elements!([u8; 8]).reverse(),
-            16 => elements!([u8; 16]).reverse(),
+            2 => elements!(u16).reverse(),
+            4 => elements!(u32).reverse(),
+            8 => elements!(u64).reverse(),
+            16 => elements!(u128).reverse(),
             0 => {}
             stride => {
                 let (mut low, mut high) = (0, self.len);

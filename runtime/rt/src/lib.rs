@@ -33,6 +33,7 @@ pub mod os;
 pub mod panic;
 pub mod program_stack;
 mod signature;
+mod small_memory;
 mod status;
 pub mod string;
 pub mod string_builder;

@@ -8,6 +8,7 @@
 use crate::live;
 use crate::memory::{self, AllocError, or_die};
 use crate::panic::die;
+use crate::small_memory;
 use crate::string;
 use crate::typeinfo::{FLAG_LENGTH_PREFIXED, MpRtTypeInfo};
 use magpie_types::abi::object_layout;
@@ -126,7 +127,7 @@ pub(crate) unsafe fn init(memory: NonNull<u8>, info: &'static MpRtTypeInfo) -> *
 #[inline]
 pub(crate) fn try_alloc(info: &'static MpRtTypeInfo) -> Result<*mut MpRtHeader, AllocError> {
     let layout = object_memory(info.size as usize, info.align as usize)?;
-    let memory = memory::allocate(layout)?;
+    let memory = small_memory::allocate(layout)?;
     // SAFETY: the memory was made for this info.
     Ok(unsafe { init(memory, info) })
 }
@@ -192,7 +193,12 @@ pub unsafe fn release(obj: *mut MpRtHeader) {
         fence(Ordering::Acquire);
     }
     // SAFETY: no strong handle is left, so the object is ours to drop.
-    unsafe { drop_dead(obj) };
+    unsafe {
+        match holds_nothing(obj) {
+            true => release_weak_count(obj),
+            false => drop_dead(obj),
+        }
+    }
 }
 
 /// Whether nobody but the caller can reach the object; true for null.
@@ -265,6 +271,17 @@ thread_local! {
 /// The end of the list of dead objects: no object has this address.
 const END: *mut MpRtHeader = ptr::without_provenance_mut(align_of::<MpRtHeader>());
 
+/// Whether an object can be dropped by freeing its memory.
+///
+/// # Safety
+/// `obj` is a counted object.
+#[inline]
+unsafe fn holds_nothing(obj: *const MpRtHeader) -> bool {
+    // SAFETY: counted objects have an info, and infos live as long as the process.
+    let info = unsafe { &*(*obj).info };
+    info.drop_fn.is_none() && !info.has_handles()
+}
+
 /// Drops an object, and then all those that die of it.
 #[cold]
 #[inline(never)]
@@ -329,17 +346,24 @@ unsafe fn release_weak_count(obj: *mut MpRtHeader) {
 
 unsafe fn free(obj: *mut MpRtHeader) {
     // SAFETY: the object is dropped but its memory is intact; a length prefix is never destroyed.
-    let layout = unsafe {
+    let (layout, is_text) = unsafe {
         let info = &*(*obj).info;
         match info.flags & FLAG_LENGTH_PREFIXED {
-            0 => object_memory(info.size as usize, info.align as usize),
-            _ => string::str_memory(payload_ptr(obj).cast::<u64>().read() as usize),
+            0 => (object_memory(info.size as usize, info.align as usize), false),
+            _ => (string::str_memory(payload_ptr(obj).cast::<u64>().read() as usize), true),
         }
     };
     live::add(-1);
     let Ok(layout) = layout else { return };
-    // SAFETY: the object was allocated with the same sizes and nobody can reach it any more.
-    unsafe { memory::free(NonNull::new_unchecked(obj.cast()), layout) }
+    // SAFETY: the object was allocated with the same sizes and nobody can reach it any more. Texts
+    // come from `memory`, for they may grow in place.
+    unsafe {
+        let memory = NonNull::new_unchecked(obj.cast());
+        match is_text {
+            true => memory::free(memory, layout),
+            false => small_memory::free(memory, layout),
+        }
+    }
 }
 
 /// Turns a strong handle into a weak one.

@@ -10,7 +10,8 @@
 //!                                                   arr.set %row, %j, …
 //! ```
 //!
-//! What is found early does not panic: where there is no such part it gives nothing, and the loop
+//! Parts that a loop looks at or changes several times are found once: `xs[i]` and `xs[j] = v` show one
+//! array. What is found early does not panic: where there is no such part it gives nothing, and the loop
 //! still checks the index when it comes there. Like [`super::hoist_uniqueness`], it may copy an
 //! object that the loop would not have come to.
 
@@ -19,8 +20,10 @@ use super::insert_preheaders::loops_with_preheaders;
 use super::replacements::Replacements;
 use crate::analysis::{LoopId, Loops, Positions};
 use crate::{Block, Domain, Flags, Inst, MpirFn, Op, Value, ownership};
+use magpie_diag::Span;
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeCtx, TypeId, TypeKind, fixed};
+use rustc_hash::FxHashMap;
 
 /// Finds parts in front of loops, as far out as possible. Works on host functions that are not
 /// lowered, before `lower_arc`.
@@ -44,8 +47,9 @@ pub fn hoist_views(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bo
             continue;
         }
         gone.clear();
+        let found = FxHashMap::default();
         let mut motion =
-            Motion { f, types, loops, positions, replacements, l, preheader, effects, gone };
+            Motion { f, types, loops, positions, replacements, l, preheader, effects, found, gone };
         // A place may lead elsewhere what is looked at: reading comes behind.
         motion.run(true);
         motion.run(false);
@@ -220,6 +224,9 @@ fn may_be_changed(types: &TypeCtx, ty: TypeId) -> bool {
     }
 }
 
+/// A part of an object: whether it is an element, the operands of what shows it, and the immediate.
+type Part = (bool, Vec<Value>, u64);
+
 /// The way out of one loop.
 struct Motion<'a> {
     f: &'a mut MpirFn,
@@ -230,6 +237,8 @@ struct Motion<'a> {
     l: LoopId,
     preheader: Block,
     effects: Effects,
+    /// What was found in front of the loop, by what is asked for.
+    found: FxHashMap<Part, Value>,
     /// Instructions that no longer stand in the loop.
     gone: &'a mut Vec<Inst>,
 }
@@ -300,22 +309,55 @@ impl Motion<'_> {
     /// Finds a part in front of the loop. What checks an index goes on doing so where it is.
     fn find_early(&mut self, i: Inst) {
         let data = *self.f.inst(i);
-        if data.flags.contains(Flags::SPECULATIVE) {
-            return self.carry_out(i);
-        }
         self.replacements.resolve_args(self.f, i);
         let args = self.f.args(i).to_vec();
-        let flags = data.flags.union(Flags::SPECULATIVE);
-        let early = self.f.make_inst(data.op, flags, data.ty, &args, data.imm, data.span);
-        self.f.block_mut(self.preheader).insts.push(early);
-        self.positions.set(early, self.preheader);
-        if let (Some(old), Some(new)) = (data.result(), self.f.inst(early).result()) {
-            self.replacements.set(old, new);
+        let part = (matches!(data.op, Op::ArrGet | Op::ArrPlace), args.clone(), data.imm);
+        let again = self.found.get(&part).copied().and_then(|known| self.seen_as(known, data.ty));
+        let is_early = data.flags.contains(Flags::SPECULATIVE);
+        let early = match again {
+            Some(known) => known,
+            None if is_early => {
+                self.carry_out(i);
+                self.found.extend(data.result().map(|v| (part, v)));
+                return;
+            }
+            None => {
+                let flags = data.flags.union(Flags::SPECULATIVE);
+                let early = self.f.make_inst(data.op, flags, data.ty, &args, data.imm, data.span);
+                let Some(v) = self.put_in_front(early) else { return };
+                self.found.insert(part, v);
+                v
+            }
+        };
+        if let Some(old) = data.result() {
+            self.replacements.set(old, early);
         }
         match data.op {
-            Op::ArrPlace => self.f.rewrite(i, Op::ArrGet, &args, data.imm),
-            Op::ArrGet => {}
+            Op::ArrPlace if !is_early => self.f.rewrite(i, Op::ArrGet, &args, data.imm),
+            Op::ArrGet if !is_early => {}
             _ => self.gone.push(i),
         }
+    }
+
+    /// What was found, as a view of type `ty`; a place shows what is looked at too.
+    fn seen_as(&mut self, known: Value, ty: TypeId) -> Option<Value> {
+        let has = self.f.ty(known);
+        if has == ty {
+            return Some(known);
+        }
+        let is_place = matches!(self.types.kind(has), TypeKind::Ref(RefMode::MutBorrow, _));
+        let is_look = matches!(self.types.kind(ty), TypeKind::Ref(RefMode::Borrow, _));
+        if !is_place || !is_look {
+            return None;
+        }
+        let span = self.f.def_inst(known).map_or(Span::NONE, |i| self.f.inst(i).span);
+        let view = self.f.make_inst(Op::BorrowShared, Flags::NONE, ty, &[known], 0, span);
+        self.put_in_front(view)
+    }
+
+    fn put_in_front(&mut self, i: Inst) -> Option<Value> {
+        self.f.block_mut(self.preheader).insts.push(i);
+        self.positions.set(i, self.preheader);
+        self.f.inst(i).result()
     }
 }
