@@ -6,6 +6,7 @@ pub(crate) mod cuda;
 mod driver;
 mod rust;
 mod rust_loops;
+mod rust_values;
 
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,10 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(parse, 50_000.0, "number", rust::parse),
     host!(particles, 100_000.0, "particle", rust::particles),
     host!(grid, 5.0 * 298.0 * 298.0, "point", rust::grid),
+    host!(pipeline, 1e7, "element", rust_values::pipeline),
+    host!(closures, 2e6, "call", rust_values::closures),
+    host!(variants, 2e6, "match", rust_values::variants),
+    host!(copies, 5e5, "copy", rust_values::copies),
     host!(chars, 425_000.0, "character", rust::chars),
 ];
 

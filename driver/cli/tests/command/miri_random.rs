@@ -133,6 +133,9 @@ fn host_loops_and_kernels_agree() {
 /// Lists that the statements below change, each of four elements or more.
 const LISTS: [&str; 4] = ["a", "b", "c", "d"];
 
+/// Lists in a list of lists, each of four elements or more too.
+const ROWS: usize = 3;
+
 /// An index: a constant, or the variable of the loop at a depth.
 #[derive(Clone, Copy)]
 enum Index {
@@ -142,13 +145,62 @@ enum Index {
 
 /// Something that a program does with lists, and that the test does too.
 enum Statement {
-    Copy { to: usize, from: usize },
-    Set { to: usize, at: Index, from: usize, from_at: Index, more: i64 },
-    Push { to: usize, from: usize, at: Index },
+    Copy {
+        to: usize,
+        from: usize,
+    },
+    Set {
+        to: usize,
+        at: Index,
+        from: usize,
+        from_at: Index,
+        more: i64,
+    },
+    Push {
+        to: usize,
+        from: usize,
+        at: Index,
+    },
     Remember(usize),
-    If { list: usize, at: Index, above: i64, then: Vec<Statement> },
-    Loop { rounds: usize, body: Vec<Statement> },
-    Break { list: usize, at: Index, above: i64 },
+    /// `rows[row][at] = from[from_at] + more`
+    SetInRow {
+        row: usize,
+        at: Index,
+        from: usize,
+        from_at: Index,
+        more: i64,
+    },
+    PutRow {
+        row: usize,
+        from: usize,
+    },
+    TakeRow {
+        to: usize,
+        row: usize,
+    },
+    /// A name for a row, and an element of it at the end.
+    Name {
+        row: usize,
+        body: Vec<Statement>,
+        to: usize,
+        at: Index,
+        from_at: Index,
+    },
+    If {
+        list: usize,
+        at: Index,
+        above: i64,
+        then: Vec<Statement>,
+    },
+    Loop {
+        rounds: usize,
+        body: Vec<Statement>,
+    },
+    Break {
+        list: usize,
+        at: Index,
+        above: i64,
+    },
 }
 
 impl Random {
@@ -167,13 +219,21 @@ impl Random {
         let (to, from) = (self.below(LISTS.len()), self.below(LISTS.len()));
         let (at, from_at) = (self.index(depth), self.index(depth));
         let number = self.below(9) as i64 - 3;
-        match self.below(if depth < 3 { 12 } else { 8 }) {
+        let row = self.below(ROWS);
+        match self.below(if depth < 3 { 17 } else { 11 }) {
+            8 => Statement::SetInRow { row, at, from, from_at, more: number },
+            9 => Statement::PutRow { row, from },
+            10 => Statement::TakeRow { to, row },
+            11..13 => {
+                let body = self.list_statements(depth);
+                Statement::Name { row, body, to, at, from_at }
+            }
             0 => Statement::Copy { to, from },
             1 => Statement::Remember(to),
             2 => Statement::Push { to, from, at },
             3 if depth > 0 => Statement::Break { list: to, at, above: number + 8 },
             3..8 => Statement::Set { to, at, from, from_at, more: number },
-            8 => {
+            13 => {
                 let then = self.list_statements(depth);
                 Statement::If { list: to, at, above: number, then }
             }
@@ -201,10 +261,17 @@ impl Index {
     }
 }
 
-/// The statements as Miri, with this indentation.
-fn print(statements: &[Statement], depth: usize, indent: usize, text: &mut String) {
+/// The statements as Miri, with this indentation; `names` have names so far.
+fn print(
+    statements: &[Statement],
+    depth: usize,
+    indent: usize,
+    names: &mut usize,
+    text: &mut String,
+) {
     for statement in statements {
         text.push_str(&" ".repeat(indent));
+        let name = *names;
         let line = match statement {
             Statement::Copy { to, from } => format!("{} = {}", LISTS[*to], LISTS[*from]),
             Statement::Set { to, at, from, from_at, more } => {
@@ -215,6 +282,13 @@ fn print(statements: &[Statement], depth: usize, indent: usize, text: &mut Strin
                 format!("{}.push({}[{}])", LISTS[*to], LISTS[*from], at.text())
             }
             Statement::Remember(list) => format!("seen.push({})", LISTS[*list]),
+            Statement::SetInRow { row, at, from, from_at, more } => {
+                let (at, from_at) = (at.text(), from_at.text());
+                format!("rows[{row}][{at}] = {}[{from_at}] + {more}", LISTS[*from])
+            }
+            Statement::PutRow { row, from } => format!("rows[{row}] = {}", LISTS[*from]),
+            Statement::TakeRow { to, row } => format!("{} = rows[{row}]", LISTS[*to]),
+            Statement::Name { row, .. } => format!("let row{name} = rows[{row}]"),
             Statement::If { list, at, above, .. } => {
                 format!("if {}[{}] > {above}", LISTS[*list], at.text())
             }
@@ -226,8 +300,14 @@ fn print(statements: &[Statement], depth: usize, indent: usize, text: &mut Strin
         text.push_str(&line);
         text.push('\n');
         match statement {
-            Statement::If { then, .. } => print(then, depth, indent + 4, text),
-            Statement::Loop { body, .. } => print(body, depth + 1, indent + 4, text),
+            Statement::If { then, .. } => print(then, depth, indent + 4, names, text),
+            Statement::Loop { body, .. } => print(body, depth + 1, indent + 4, names, text),
+            Statement::Name { body, to, at, from_at, .. } => {
+                *names += 1;
+                print(body, depth, indent, names, text);
+                let (to, at, from_at) = (LISTS[*to], at.text(), from_at.text());
+                writeln!(text, "{}{to}[{at}] = row{name}[{from_at}]", " ".repeat(indent)).unwrap();
+            }
             _ => {}
         }
     }
@@ -236,6 +316,7 @@ fn print(statements: &[Statement], depth: usize, indent: usize, text: &mut Strin
 /// The lists of a program and what it has remembered.
 struct Lists {
     lists: Vec<Vec<i64>>,
+    rows: Vec<Vec<i64>>,
     seen: Vec<Vec<i64>>,
 }
 
@@ -254,6 +335,19 @@ impl Lists {
                     self.lists[*to].push(value);
                 }
                 Statement::Remember(list) => self.seen.push(self.lists[*list].clone()),
+                Statement::SetInRow { row, at, from, from_at, more } => {
+                    let value = self.lists[*from][from_at.value(loops)];
+                    self.rows[*row][at.value(loops)] = value.wrapping_add(*more);
+                }
+                Statement::PutRow { row, from } => self.rows[*row] = self.lists[*from].clone(),
+                Statement::TakeRow { to, row } => self.lists[*to] = self.rows[*row].clone(),
+                Statement::Name { row, body, to, at, from_at } => {
+                    let named = self.rows[*row].clone();
+                    if self.execute(body, loops) {
+                        return true;
+                    }
+                    self.lists[*to][at.value(loops)] = named[from_at.value(loops)];
+                }
                 Statement::If { list, at, above, then } => {
                     if self.lists[*list][at.value(loops)] > *above && self.execute(then, loops) {
                         return true;
@@ -285,22 +379,26 @@ fn copies_of_lists_stay_what_they_are() {
     let place = Place::new();
     let mut random = Random(1);
     let (mut text, mut calls, mut expected) = (String::new(), String::new(), String::new());
-    for n in 0..60 {
+    for n in 0..80 {
         let statements: Vec<Statement> = (0..2).flat_map(|_| random.list_statements(0)).collect();
         write!(text, "fn program{n}()\n    var seen = List<List<int>>()\n").unwrap();
         for (k, list) in LISTS.iter().enumerate() {
             writeln!(text, "    var {list} = List([{k}, {}, 5, -{k}])", k + 1).unwrap();
         }
-        print(&statements, 0, 4, &mut text);
+        text +=
+            "    var rows = List([List([1, 2, 3, 4]), List([5, 6, 7, 8]), List([9, 0, 1, 2])])\n";
+        print(&statements, 0, 4, &mut 0, &mut text);
         text += "    for list in [a, b, c, d]\n        seen.push(list)\n";
+        text += "    for row in rows\n        seen.push(row)\n";
         text +=
             "    for list in seen\n        for v in list: print(f\" {v}\")\n        print(\";\")\n";
         text += "    println(\"\")\n\n";
         writeln!(calls, "    program{n}()").unwrap();
         let lists = (0..LISTS.len() as i64).map(|k| vec![k, k + 1, 5, -k]).collect();
-        let mut model = Lists { lists, seen: Vec::new() };
+        let rows = vec![vec![1, 2, 3, 4], vec![5, 6, 7, 8], vec![9, 0, 1, 2]];
+        let mut model = Lists { lists, rows, seen: Vec::new() };
         model.execute(&statements, &mut Vec::new());
-        for list in model.seen.iter().chain(&model.lists) {
+        for list in model.seen.iter().chain(&model.lists).chain(&model.rows) {
             list.iter().for_each(|v| write!(expected, " {v}").unwrap());
             expected.push(';');
         }

@@ -19,6 +19,7 @@ const PASSES: &[(&str, Pass)] = &[
         "elide_bounds_checks",
         Pass::Function(|f, types, ctx| elide_bounds_checks(f, types, LaunchFacts::of(f), ctx)),
     ),
+    ("elide_clones", Pass::Module(clones)),
     ("elide_index_checks", Pass::Function(|f, _, ctx| elide_index_checks(f, ctx))),
     ("fold", Pass::Function(fold)),
     ("gvn", Pass::Function(gvn)),
@@ -97,6 +98,16 @@ pub fn run_named_pass(module: &mut Module, name: &str) -> Result<(), String> {
         }
     }
     module.fns.iter_mut().for_each(|f| f.compact(|_| true));
+    Ok(())
+}
+
+fn clones(module: &mut Module) -> Result<(), String> {
+    let mut ctx = PassContext::new();
+    for id in module.fn_ids() {
+        let mut f = module.func(id).clone();
+        elide_clones(&mut f, module, &mut ctx);
+        module.fns[id.index()] = f;
+    }
     Ok(())
 }
 

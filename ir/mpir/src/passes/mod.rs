@@ -3,7 +3,7 @@
 //!
 //! The optimisation passes work on device functions and on lowered host functions; they leave
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership. Only
-//! [`specialize_callables`], [`hoist_uniqueness`] and [`hoist_views`] are about these.
+//! [`specialize_callables`], [`elide_clones`], [`hoist_uniqueness`] and [`hoist_views`] are about these.
 
 mod bounds;
 mod by_name;
@@ -11,6 +11,7 @@ mod carry_callees;
 mod context;
 mod dce;
 mod elide_bounds_checks;
+mod elide_clones;
 mod elide_index_checks;
 mod fold;
 mod gvn;
@@ -42,6 +43,7 @@ pub use carry_callees::{callees_of, carry_callees, reached_by_calls};
 pub use context::PassContext;
 pub use dce::dce;
 pub use elide_bounds_checks::elide_bounds_checks;
+pub use elide_clones::elide_clones;
 pub use elide_index_checks::elide_index_checks;
 pub use fold::fold;
 pub use gvn::gvn;

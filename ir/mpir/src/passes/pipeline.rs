@@ -106,6 +106,9 @@ impl Pipeline {
             if module.func(id).domain == Domain::Host {
                 self.with_fn(module, id, |pipeline, module, f| {
                     pipeline.check(module, f, "specialize_callables");
+                    let start = pipeline.times.is_some().then(Instant::now);
+                    elide_clones(f, module, &mut pipeline.ctx);
+                    pipeline.after(module, f, "elide_clones", start);
                     pipeline.run_all(module, f, OWNERSHIP);
                 });
             }
