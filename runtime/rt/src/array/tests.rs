@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::{outputs, without_leaks};
 use crate::typeinfo::TypeInfos;
+use magpie_types::abi::ScalarClass;
 use magpie_types::{Category, Field, PrimType, TypeCtx, TypeId, TypeKind};
 use proptest::prelude::*;
 use std::ptr;

@@ -16,7 +16,23 @@ impl FnLowering<'_, '_, '_> {
         self.count(ty, leaves, RtFn::Release, RtFn::WeakRelease);
     }
 
+    /// Counts a handle that may be null.
+    pub(super) fn unless_null(&mut self, handle: Value, count: impl FnOnce(&mut Self)) {
+        let is_null = self.is_null(handle);
+        let (there, done) = (self.b.create_block(), self.b.create_block());
+        self.b.cbr(is_null, done, there);
+        self.b.seal(there);
+        self.b.switch_to(there);
+        count(self);
+        self.b.br(done);
+        self.b.seal(done);
+        self.b.switch_to(done);
+    }
+
     fn count(&mut self, ty: TypeId, leaves: &[Value], strong: RtFn, weak: RtFn) {
+        // The payload of the other variant is null.
+        let is_one_of =
+            matches!(self.l.types().kind(ty), TypeKind::Option(_) | TypeKind::Result(..));
         for (leaf, &v) in self.l.leaves(ty).iter().zip(leaves) {
             let rt = match self.l.counted(leaf.ty) {
                 Some(Counted::Strong) => strong,
@@ -24,8 +40,10 @@ impl FnLowering<'_, '_, '_> {
                 None => continue,
             };
             // Null and immortal texts are not counted.
-            if !matches!(self.b.func().as_const(v), Some(Const::Zero | Const::Str(_))) {
-                self.rt(rt, &[v]);
+            match self.b.func().as_const(v) {
+                Some(Const::Zero | Const::Str(_)) => {}
+                _ if is_one_of => self.unless_null(v, |f| f.rt(rt, &[v])),
+                _ => self.rt(rt, &[v]),
             }
         }
     }
