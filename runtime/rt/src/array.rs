@@ -1,9 +1,10 @@
 //! `Array<T>`: a growable sequence of elements of one type, described by an info at run time.
 
 use crate::element::{self, EqFn, Operation, OrdFn};
-use crate::memory::{self, AllocError, array_layout, or_die};
+use crate::memory::{AllocError, array_layout, or_die};
 use crate::object::{self, HEADER_SIZE, MpRtHeader};
 use crate::panic::{die, guarded};
+use crate::small_memory;
 use crate::string::{self, checked_range};
 use crate::typeinfo::{self, MpRtTypeInfo};
 use magpie_types::abi::object_layout;
@@ -68,7 +69,8 @@ impl MpRtArray {
         let cap = (self.cap as usize).saturating_mul(2).max(4);
         let new_layout = elements_layout(self.elem, cap)?;
         // SAFETY: the memory has the layout of the present capacity.
-        self.data = unsafe { memory::reallocate(self.data, self.element_layout(), new_layout)? };
+        self.data =
+            unsafe { small_memory::reallocate(self.data, self.element_layout(), new_layout)? };
         self.cap = cap as u64;
         Ok(())
     }
@@ -93,7 +95,7 @@ fn wrap(
 
 /// An empty array with room for `cap` elements.
 pub fn try_new(elem: &'static MpRtTypeInfo, cap: usize) -> Result<*mut MpRtHeader, AllocError> {
-    wrap(elem, 0, cap, memory::allocate(elements_layout(elem, cap)?)?)
+    wrap(elem, 0, cap, small_memory::allocate(elements_layout(elem, cap)?)?)
 }
 
 /// An array of `len` elements whose bytes are all zero.
@@ -101,7 +103,7 @@ pub fn try_new_zeroed(
     elem: &'static MpRtTypeInfo,
     len: usize,
 ) -> Result<*mut MpRtHeader, AllocError> {
-    wrap(elem, len, len, memory::allocate_zeroed(elements_layout(elem, len)?)?)
+    wrap(elem, len, len, small_memory::allocate_zeroed(elements_layout(elem, len)?)?)
 }
 
 /// An array whose elements have the given bytes. `elem` must be without handles; bytes behind the
@@ -113,7 +115,7 @@ pub fn try_from_bytes(
     debug_assert!(!elem.has_handles());
     let len = bytes.len().checked_div(elem.stride()).unwrap_or(0);
     let layout = elements_layout(elem, len)?;
-    let data = memory::allocate(layout)?;
+    let data = small_memory::allocate(layout)?;
     // SAFETY: the new memory has the bytes of `len` whole elements, at most as many as given.
     unsafe { data.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), layout.size()) };
     wrap(elem, len, len, data)
@@ -284,7 +286,7 @@ unsafe extern "C" fn drop_array(obj: *mut MpRtHeader) {
                 object::release_value(array.elem, array.at(i));
             }
         }
-        memory::free(array.data, array.element_layout());
+        small_memory::free(array.data, array.element_layout());
     }
 }
 

@@ -17,6 +17,7 @@ use magpie_types::abi::ScalarClass;
 use magpie_types::{fixed, place};
 use std::alloc::Layout;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 static MAP: NativeType<Map> = NativeType::new(fixed::MAP, c"Map");
 
@@ -36,6 +37,9 @@ struct Map {
     live: usize,
     /// A power of two of slots, at least a quarter of them free; empty while `cap` is 0.
     table: Vec<Slot>,
+    /// The entry that was asked for last: programs ask whether a key exists, read its value and
+    /// replace it. It is only a guess, which is checked.
+    recent: AtomicUsize,
 }
 
 // SAFETY: keys and values are plain data and counted handles, which any thread may use; changing
@@ -102,6 +106,7 @@ impl Map {
             used: 0,
             live: 0,
             table: Vec::new(),
+            recent: AtomicUsize::new(0),
         }
     }
 
@@ -164,6 +169,26 @@ impl Map {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// The entry of a key.
+    ///
+    /// # Safety
+    /// `key` is the address of a live key.
+    unsafe fn find_entry(&self, key: *const u8) -> Option<usize> {
+        let recent = self.recent.load(Ordering::Relaxed);
+        // SAFETY: the entry is live, and so is its key.
+        if matches!(self.eq, Operation::Class(_))
+            && recent < self.used
+            && self.tag_at(recent).is_some()
+            && unsafe { self.eq.same_key(self.key_at(recent), key) }
+        {
+            return Some(recent);
+        }
+        // SAFETY: forwarded from the caller.
+        let (_, entry) = unsafe { self.find(self.tag_for(key), key)? };
+        self.recent.store(entry, Ordering::Relaxed);
+        Some(entry)
     }
 
     fn insert_slot(&mut self, tag: u32, entry: usize) {
@@ -252,9 +277,8 @@ impl Map {
     /// # Safety
     /// Both are addresses of values of the map's types whose counts the caller gives up.
     unsafe fn set(&mut self, key: *const u8, value: *const u8) {
-        let tag = self.tag_for(key);
         // SAFETY: the caller's key is live.
-        if let Some((_, entry)) = unsafe { self.find(tag, key) } {
+        if let Some(entry) = unsafe { self.find_entry(key) } {
             let place = self.value_at(entry);
             // SAFETY: the caller gives up the new key, and the map its old value.
             unsafe {
@@ -267,7 +291,7 @@ impl Map {
         if self.used == self.cap {
             or_die(self.rebuild(self.roomy_cap()));
         }
-        let entry = self.used;
+        let (entry, tag) = (self.used, self.tag_for(key));
         self.set_head(entry, tag, true);
         // SAFETY: the entry is below the capacity and not in use.
         unsafe {
@@ -277,6 +301,7 @@ impl Map {
         self.used += 1;
         self.live += 1;
         self.insert_slot(tag, entry);
+        self.recent.store(entry, Ordering::Relaxed);
     }
 
     /// Moves the value of a key to `out`.
@@ -436,8 +461,8 @@ pub unsafe extern "C" fn mp_rt_map_get(map: *const MpRtHeader, key: *const u8) -
     // SAFETY: forwarded from the caller.
     guarded(|| unsafe {
         let map = MAP.get(map);
-        match map.find(map.tag_for(key), key) {
-            Some((_, entry)) => map.value_at(entry),
+        match map.find_entry(key) {
+            Some(entry) => map.value_at(entry),
             None => ptr::null(),
         }
     })

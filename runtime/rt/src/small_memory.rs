@@ -1,5 +1,5 @@
-//! Memory of small objects. Programs make and drop many of them in a row, so each thread keeps what
-//! small objects leave for the next ones of about that size.
+//! Memory of small objects and short arrays. Programs make and drop many of them in a row, so each
+//! thread keeps what they leave for the next ones of about that size.
 
 use crate::memory::{self, AllocError};
 use std::alloc::Layout;
@@ -85,7 +85,7 @@ fn layout_of(class: usize) -> Layout {
     Layout::array::<u128>(class + 1).unwrap_or(unit)
 }
 
-/// Memory with arbitrary content, to be given back to [`free`].
+/// Memory with arbitrary content, to be given back to [`free`]; a dangling address when the size is 0.
 #[inline]
 pub(crate) fn allocate(layout: Layout) -> Result<NonNull<u8>, AllocError> {
     let Some(class) = class_of(layout) else { return memory::allocate(layout) };
@@ -94,6 +94,44 @@ pub(crate) fn allocate(layout: Layout) -> Result<NonNull<u8>, AllocError> {
         // The thread keeps none, or it is ending.
         Ok(None) | Err(_) => memory::allocate(layout_of(class)),
     }
+}
+
+/// Zeroed memory, otherwise like [`allocate`].
+pub(crate) fn allocate_zeroed(layout: Layout) -> Result<NonNull<u8>, AllocError> {
+    if class_of(layout).is_none() {
+        return memory::allocate_zeroed(layout);
+    }
+    let memory = allocate(layout)?;
+    // SAFETY: the memory is new and has this size.
+    unsafe { memory.write_bytes(0, layout.size()) };
+    Ok(memory)
+}
+
+/// Moves the content to memory of another size with the same alignment. On failure the old memory
+/// stays as it is.
+///
+/// # Safety
+/// `memory` came from this module with the layout `old`.
+pub(crate) unsafe fn reallocate(
+    memory: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+) -> Result<NonNull<u8>, AllocError> {
+    let (from, to) = (class_of(old), class_of(new));
+    if from.is_none() && to.is_none() {
+        // SAFETY: forwarded from the caller; it came from there.
+        return unsafe { memory::reallocate(memory, old, new) };
+    }
+    if from == to {
+        return Ok(memory);
+    }
+    let moved = allocate(new)?;
+    // SAFETY: both have room for the smaller content, and the old memory is given up.
+    unsafe {
+        moved.copy_from_nonoverlapping(memory, old.size().min(new.size()));
+        free(memory, old);
+    }
+    Ok(moved)
 }
 
 /// Gives memory back.
@@ -145,6 +183,27 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn content_moves_between_sizes() {
+        let layout = |size| Layout::from_size_align(size, 8).unwrap();
+        // SAFETY: the memory has the size that it was last moved to.
+        unsafe {
+            let mut memory = allocate_zeroed(layout(24)).unwrap();
+            let mut before = 24;
+            for size in [32, 8, 64, 200, 1000, 120, 0, 16] {
+                memory.write_bytes(size as u8, before.min(size));
+                memory = reallocate(memory, layout(before), layout(size)).unwrap();
+                let content = std::slice::from_raw_parts(memory.as_ptr(), before.min(size));
+                assert!(content.iter().all(|&byte| byte == size as u8));
+                before = size;
+            }
+            free(memory, layout(before));
+            let zeroed = allocate_zeroed(layout(16)).unwrap();
+            assert_eq!(zeroed.cast::<[u64; 2]>().read(), [0, 0]);
+            free(zeroed, layout(16));
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Retaining and releasing the handles in a value.
 
 use super::{FnLowering, Lowering};
-use crate::{Const, Value};
+use crate::{Const, Op, Value};
 use magpie_types::abi::RtFn;
-use magpie_types::{RefMode, TypeId, TypeKind};
+use magpie_types::{Leaf, RefMode, TypeId, TypeKind};
 
 impl FnLowering<'_, '_, '_> {
     /// One more count for every handle in a value.
@@ -13,40 +13,57 @@ impl FnLowering<'_, '_, '_> {
 
     /// One count less for every handle in a value.
     pub(super) fn release(&mut self, ty: TypeId, leaves: &[Value]) {
-        self.count(ty, leaves, RtFn::Release, RtFn::WeakRelease);
+        // Mostly a variant without handles is there, or it is known which one is.
+        match self.l.types().kind(ty) {
+            TypeKind::Option(payload) => self.release_variant(leaves, 1, payload, 1),
+            TypeKind::Result(ok, error) => {
+                let first_of_error = 1 + self.l.leaves(ok).len();
+                self.release_variant(leaves, 0, ok, 1);
+                self.release_variant(leaves, 1, error, first_of_error);
+            }
+            _ => self.count(ty, leaves, RtFn::Release, RtFn::WeakRelease),
+        }
     }
 
-    /// Counts a handle that may be null.
-    pub(super) fn unless_null(&mut self, handle: Value, count: impl FnOnce(&mut Self)) {
-        let is_null = self.is_null(handle);
-        let (there, done) = (self.b.create_block(), self.b.create_block());
-        self.b.cbr(is_null, done, there);
-        self.b.seal(there);
-        self.b.switch_to(there);
-        count(self);
+    /// Releases the payload of a variant, whose leaves begin at `first`, if it is the active one.
+    fn release_variant(&mut self, leaves: &[Value], variant: i32, payload: TypeId, first: usize) {
+        let parts = self.l.leaves(payload);
+        let part = &leaves[first..first + parts.len()];
+        let is_counted = |(leaf, &v): (&Leaf, &Value)| {
+            self.l.counted(leaf.ty).is_some() && !is_uncounted(self.b.func().as_const(v))
+        };
+        if !parts.iter().zip(part).any(is_counted) {
+            return;
+        }
+        let wanted = self.i32(variant);
+        let is_active = self.b.compare(Op::IcmpEq, leaves[0], wanted);
+        let (active, done) = (self.b.create_block(), self.b.create_block());
+        self.b.cbr(is_active, active, done);
+        self.b.seal(active);
+        self.b.switch_to(active);
+        self.release(payload, part);
         self.b.br(done);
         self.b.seal(done);
         self.b.switch_to(done);
     }
 
     fn count(&mut self, ty: TypeId, leaves: &[Value], strong: RtFn, weak: RtFn) {
-        // The payload of the other variant is null.
-        let is_one_of =
-            matches!(self.l.types().kind(ty), TypeKind::Option(_) | TypeKind::Result(..));
         for (leaf, &v) in self.l.leaves(ty).iter().zip(leaves) {
             let rt = match self.l.counted(leaf.ty) {
                 Some(Counted::Strong) => strong,
                 Some(Counted::Weak) => weak,
                 None => continue,
             };
-            // Null and immortal texts are not counted.
-            match self.b.func().as_const(v) {
-                Some(Const::Zero | Const::Str(_)) => {}
-                _ if is_one_of => self.unless_null(v, |f| f.rt(rt, &[v])),
-                _ => self.rt(rt, &[v]),
+            if !is_uncounted(self.b.func().as_const(v)) {
+                self.rt(rt, &[v]);
             }
         }
     }
+}
+
+/// Null and immortal texts are not counted.
+fn is_uncounted(handle: Option<Const>) -> bool {
+    matches!(handle, Some(Const::Zero | Const::Str(_)))
 }
 
 /// Which count of an object a handle holds.

@@ -276,7 +276,15 @@ impl FnLowering<'_, '_, '_> {
             return self.release(ty, &before);
         }
         // Nothing is there while a part is changed.
-        self.unless_null(before[0], |f| f.release(ty, &before));
+        let is_null = self.is_null(before[0]);
+        let (release, done) = (self.b.create_block(), self.b.create_block());
+        self.b.cbr(is_null, done, release);
+        self.b.seal(release);
+        self.b.switch_to(release);
+        self.release(ty, &before);
+        self.b.br(done);
+        self.b.seal(done);
+        self.b.switch_to(done);
     }
 
     // ----- panic -----
