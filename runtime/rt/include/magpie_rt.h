@@ -348,6 +348,9 @@ MpRtHeader* mp_rt_sb_build(MpRtHeader* b);
 /* An empty array with room for `cap` elements (a negative `cap` panics). */
 MpRtHeader* mp_rt_arr_new(const MpRtTypeInfo* info, int64_t cap);
 
+/* An array of `len` elements whose bytes are all zero (a negative `len` panics). */
+MpRtHeader* mp_rt_arr_zeroed(const MpRtTypeInfo* info, int64_t len);
+
 /* Appends; moves the element in. */
 void mp_rt_arr_push(MpRtHeader* arr, const void* elem);
 
@@ -356,6 +359,12 @@ bool mp_rt_arr_pop(MpRtHeader* arr, void* out);
 
 /* A new array of elements `start .. end`, handles retained; panics outside. */
 MpRtHeader* mp_rt_arr_slice(MpRtHeader* arr, int64_t start, int64_t end);
+
+/* Element `from` becomes element `to`; those between move by one place. Both exist. */
+void mp_rt_arr_move(MpRtHeader* arr, int64_t from, int64_t to);
+
+/* The last element becomes the first, and so on. */
+void mp_rt_arr_reverse(MpRtHeader* arr);
 
 /* Whether an equal element exists. `eq` is a `MpRtScalarClass` below 64, else the address of
    `bool (*)(const void*, const void*)`. */

@@ -113,7 +113,7 @@ fn equal_elements_are_found() {
         let many: Vec<i64> = (0..200).collect();
         assert!((0..200).all(|n| finds(fixed::I64, ScalarClass::I64, &many, n)));
         assert!(!finds(fixed::I64, ScalarClass::I64, &many, 200));
-        assert!(!finds(fixed::I64, ScalarClass::I64, &[], 0));
+        assert!(!finds(fixed::I64, ScalarClass::I64, &[], 0i64));
         assert!(finds(fixed::U8, ScalarClass::U8, &[1u8, 2, 255], 255));
         assert!(finds(fixed::F64, ScalarClass::F64, &[1.0, -0.0], 0.0));
         assert!(!finds(fixed::F64, ScalarClass::F64, &[1.0, f64::NAN], f64::NAN));
