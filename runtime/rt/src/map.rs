@@ -177,13 +177,13 @@ impl Map {
     /// `key` is the address of a live key.
     unsafe fn find_entry(&self, key: *const u8) -> Option<usize> {
         let recent = self.recent.load(Ordering::Relaxed);
-        // SAFETY: the entry is live, and so is its key.
-        if matches!(self.eq, Operation::Class(_))
-            && recent < self.used
-            && self.tag_at(recent).is_some()
-            && unsafe { self.eq.same_key(self.key_at(recent), key) }
-        {
-            return Some(recent);
+        let is_live = recent < self.used && self.tag_at(recent).is_some();
+        if is_live && matches!(self.eq, Operation::Class(_)) {
+            // SAFETY: the entry is live, and so are both keys.
+            let is_same = unsafe { self.eq.same_key(self.key_at(recent), key) };
+            if is_same {
+                return Some(recent);
+            }
         }
         // SAFETY: forwarded from the caller.
         let (_, entry) = unsafe { self.find(self.tag_for(key), key)? };

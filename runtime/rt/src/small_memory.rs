@@ -25,7 +25,9 @@ struct Kept {
 }
 
 impl Kept {
-    const NONE: Kept = Kept { first: Cell::new(ptr::null_mut()), count: Cell::new(0) };
+    const fn new() -> Kept {
+        Kept { first: Cell::new(ptr::null_mut()), count: Cell::new(0) }
+    }
 
     #[inline]
     fn take(&self) -> Option<NonNull<u8>> {
@@ -69,7 +71,7 @@ impl Drop for Store {
 }
 
 thread_local! {
-    static STORE: Store = const { Store([Kept::NONE; CLASSES]) };
+    static STORE: Store = const { Store([const { Kept::new() }; CLASSES]) };
 }
 
 /// The class of pieces that memory of a layout is, if it is small.
