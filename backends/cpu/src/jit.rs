@@ -120,7 +120,7 @@ impl<'r> Code<'r> {
                 sig.params.extend([ptr, ptr]);
                 sig.returns.push(AbiParam::new(types::I32));
             }
-            AbiReturn::Maybe => {
+            AbiReturn::Maybe(_) => {
                 sig.params.push(ptr);
                 sig.returns.push(abi_param(AbiType::Bool));
             }

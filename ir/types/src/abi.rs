@@ -44,9 +44,9 @@ pub enum AbiReturn {
     /// Like [`AbiReturn::Status`], with a parameter `out` before `out_err` that receives a value
     /// of the given type on success. For `TResult<T, E>`.
     StatusOut(AbiType),
-    /// `bool`: whether there is a value. One more parameter, the address of storage for it.
-    /// For `TOption<T>`.
-    Maybe,
+    /// `bool`: whether there is a value of the given type. One more parameter, the address of
+    /// storage for it. For `TOption<T>`; elements count as [`AbiType::Ptr`], whatever they are.
+    Maybe(AbiType),
 }
 
 /// The text of a documentation attribute as `stringify!` writes it: `doc = r" text"`.
@@ -169,12 +169,40 @@ runtime_functions! {
     StrTransform = "mp_rt_str_transform"(s: Ptr, how: I32) -> Value(Ptr);
     /// The byte at which `part` first occurs from byte `from` on, or -1.
     StrFind = "mp_rt_str_find"(s: Ptr, part: Ptr, from: I64) -> Value(I64);
+    /// Whether `part` occurs.
+    StrContains = "mp_rt_str_contains"(s: Ptr, part: Ptr) -> Value(Bool);
+    /// Decimal text to a number, if it is one.
+    StrToI64 = "mp_rt_str_to_i64"(s: Ptr) -> Maybe(I64);
+    /// Decimal text to a number as `StrParseF64` reads it, if it is one.
+    StrToF64 = "mp_rt_str_to_f64"(s: Ptr) -> Maybe(F64);
     /// Number of characters.
     StrCount = "mp_rt_str_count"(s: Ptr) -> Value(I64);
     /// The character at an index, as a text; panics outside, with the C string `place`.
     StrCharAt = "mp_rt_str_char_at"(s: Ptr, index: I64, place: Ptr) -> Value(Ptr);
     /// The character that begins at a byte, as a text; an empty text where none does.
     StrCharFrom = "mp_rt_str_char_from"(s: Ptr, at: I64) -> Value(Ptr);
+
+    // Characters without an object. A text of one character is its code point here, an empty text
+    // `CODE_EMPTY`.
+    /// `StrCharAt` without an object.
+    StrCodeAt = "mp_rt_str_code_at"(s: Ptr, index: I64, place: Ptr) -> Value(I32);
+    /// `StrCharFrom` without an object; a character begins at the byte `at`, which is none behind
+    /// the text.
+    StrCodeFrom = "mp_rt_str_code_from"(s: Ptr, at: I64) -> Value(I32);
+    /// The code of a text, `CODE_LONGER` for one of several characters.
+    StrCode = "mp_rt_str_code"(s: Ptr) -> Value(I32);
+    /// The text of a code. That of an ASCII character exists already.
+    CodeText = "mp_rt_code_text"(code: I32) -> Value(Ptr);
+    /// Length in bytes.
+    CodeLen = "mp_rt_code_len"(code: I32) -> Value(I64);
+    /// A digit to its number.
+    CodeToI64 = "mp_rt_code_to_i64"(code: I32) -> Maybe(I64);
+    /// As `StrTransform`.
+    CodeTransform = "mp_rt_code_transform"(code: I32, how: I32) -> Value(Ptr);
+    /// Appends a character.
+    StrAppendCode = "mp_rt_str_append_code"(s: Ptr, code: I32) -> Value(Ptr);
+    /// Whether a character occurs.
+    StrContainsCode = "mp_rt_str_contains_code"(s: Ptr, code: I32) -> Value(Bool);
     /// An empty builder.
     SbNew = "mp_rt_sb_new"() -> Value(Ptr);
     /// Appends a text.
@@ -198,7 +226,7 @@ runtime_functions! {
     /// Appends; moves the element in.
     ArrPush = "mp_rt_arr_push"(arr: Ptr, elem: Ptr) -> Void;
     /// Removes the last element into the out storage.
-    ArrPop = "mp_rt_arr_pop"(arr: Ptr) -> Maybe;
+    ArrPop = "mp_rt_arr_pop"(arr: Ptr) -> Maybe(Ptr);
     /// A new array of elements `start .. end`, handles retained; panics outside.
     ArrSlice = "mp_rt_arr_slice"(arr: Ptr, start: I64, end: I64) -> Value(Ptr);
     /// Element `from` becomes element `to`; those between move by one place. Both exist.
@@ -221,7 +249,7 @@ runtime_functions! {
     /// The address of the value inside the map, or null. The key is borrowed.
     MapGet = "mp_rt_map_get"(map: Ptr, key: Ptr) -> Value(Ptr);
     /// Moves the value out. The key is borrowed.
-    MapDelete = "mp_rt_map_delete"(map: Ptr, key: Ptr) -> Maybe;
+    MapDelete = "mp_rt_map_delete"(map: Ptr, key: Ptr) -> Maybe(Ptr);
     /// Number of entries.
     MapLen = "mp_rt_map_len"(map: Ptr) -> Value(I64);
     /// A new array in insertion order, handles retained.
@@ -262,7 +290,7 @@ runtime_functions! {
     /// Program arguments, without the program's own name; `info` describes `Str`.
     OsArgs = "mp_rt_os_args"(info: Ptr) -> Value(Ptr);
     /// The value of an environment variable as a `Str`.
-    OsEnvVar = "mp_rt_os_env_var"(name: Ptr) -> Maybe;
+    OsEnvVar = "mp_rt_os_env_var"(name: Ptr) -> Maybe(Ptr);
     /// Flushes and ends the process.
     OsExit = "mp_rt_os_exit"(code: I32) -> Never;
     /// The path of the working directory.
@@ -418,6 +446,7 @@ impl RtFn {
             RtFn::StrConcat => true,
             RtFn::HandleUnique
             | RtFn::StrAppend
+            | RtFn::StrAppendCode
             | RtFn::StrAppendI64
             | RtFn::StrAppendU64
             | RtFn::StrAppendFloat
@@ -429,6 +458,40 @@ impl RtFn {
             RtFn::GpuProfileEnd => index == 0,
             _ => false,
         }
+    }
+}
+
+impl RtFn {
+    /// Whether compiled code calls the function only where it cannot do the same in place, which is
+    /// seldom.
+    pub fn is_fallback(self) -> bool {
+        matches!(
+            self,
+            RtFn::HandleUnique
+                | RtFn::StrCount
+                | RtFn::StrCode
+                | RtFn::StrCodeAt
+                | RtFn::StrCodeFrom
+                | RtFn::CodeLen
+        )
+    }
+
+    /// Whether the function, when it comes back, has changed nothing: it looks at texts.
+    pub fn only_reads(self) -> bool {
+        matches!(
+            self,
+            RtFn::StrEq
+                | RtFn::StrCompare
+                | RtFn::StrFind
+                | RtFn::StrContains
+                | RtFn::StrContainsCode
+                | RtFn::StrCount
+                | RtFn::StrCode
+                | RtFn::StrCodeAt
+                | RtFn::StrCodeFrom
+                | RtFn::CodeLen
+                | RtFn::HashStr
+        )
     }
 }
 

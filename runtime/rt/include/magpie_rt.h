@@ -315,6 +315,15 @@ MpRtHeader* mp_rt_str_transform(MpRtHeader* s, int32_t how);
 /* The byte at which `part` first occurs from byte `from` on, or -1. */
 int64_t mp_rt_str_find(MpRtHeader* s, MpRtHeader* part, int64_t from);
 
+/* Whether `part` occurs. */
+bool mp_rt_str_contains(MpRtHeader* s, MpRtHeader* part);
+
+/* Decimal text to a number, if it is one. */
+bool mp_rt_str_to_i64(MpRtHeader* s, int64_t* out);
+
+/* Decimal text to a number as `StrParseF64` reads it, if it is one. */
+bool mp_rt_str_to_f64(MpRtHeader* s, double* out);
+
 /* Number of characters. */
 int64_t mp_rt_str_count(MpRtHeader* s);
 
@@ -323,6 +332,34 @@ MpRtHeader* mp_rt_str_char_at(MpRtHeader* s, int64_t index, const char* place);
 
 /* The character that begins at a byte, as a text; an empty text where none does. */
 MpRtHeader* mp_rt_str_char_from(MpRtHeader* s, int64_t at);
+
+/* `StrCharAt` without an object. */
+int32_t mp_rt_str_code_at(MpRtHeader* s, int64_t index, const char* place);
+
+/* `StrCharFrom` without an object; a character begins at the byte `at`, which is none behind
+   the text. */
+int32_t mp_rt_str_code_from(MpRtHeader* s, int64_t at);
+
+/* The code of a text, `CODE_LONGER` for one of several characters. */
+int32_t mp_rt_str_code(MpRtHeader* s);
+
+/* The text of a code. That of an ASCII character exists already. */
+MpRtHeader* mp_rt_code_text(int32_t code);
+
+/* Length in bytes. */
+int64_t mp_rt_code_len(int32_t code);
+
+/* A digit to its number. */
+bool mp_rt_code_to_i64(int32_t code, int64_t* out);
+
+/* As `StrTransform`. */
+MpRtHeader* mp_rt_code_transform(int32_t code, int32_t how);
+
+/* Appends a character. */
+MpRtHeader* mp_rt_str_append_code(MpRtHeader* s, int32_t code);
+
+/* Whether a character occurs. */
+bool mp_rt_str_contains_code(MpRtHeader* s, int32_t code);
 
 /* An empty builder. */
 MpRtHeader* mp_rt_sb_new(void);

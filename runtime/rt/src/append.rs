@@ -4,6 +4,7 @@ use crate::decimal::{self, Digits};
 use crate::object::{self, MpRtHeader};
 use crate::panic::guarded;
 use crate::string::{append, as_str};
+use magpie_types::abi::object_layout::FLAG_ASCII;
 use magpie_types::float16::{f16_to_f32, f64_to_f16};
 use std::fmt;
 
@@ -27,7 +28,7 @@ pub unsafe extern "C" fn mp_rt_str_append(
             object::release(s);
             return t;
         }
-        append(s, text)
+        append(s, text, object::has_flag(t, FLAG_ASCII))
     }
 }
 
@@ -39,7 +40,7 @@ pub unsafe extern "C" fn mp_rt_str_append(
 pub unsafe extern "C" fn mp_rt_str_append_i64(s: *mut MpRtHeader, v: i64) -> *mut MpRtHeader {
     let mut digits = Digits::default();
     // SAFETY: forwarded from the caller.
-    unsafe { append(s, decimal::i64_text(v, &mut digits)) }
+    unsafe { append(s, decimal::i64_text(v, &mut digits), true) }
 }
 
 /// See [`magpie_types::abi::RtFn::StrAppendU64`].
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn mp_rt_str_append_i64(s: *mut MpRtHeader, v: i64) -> *mu
 pub unsafe extern "C" fn mp_rt_str_append_u64(s: *mut MpRtHeader, v: u64) -> *mut MpRtHeader {
     let mut digits = Digits::default();
     // SAFETY: forwarded from the caller.
-    unsafe { append(s, decimal::u64_text(v, &mut digits)) }
+    unsafe { append(s, decimal::u64_text(v, &mut digits), true) }
 }
 
 /// See [`magpie_types::abi::RtFn::StrAppendFloat`].
@@ -76,16 +77,16 @@ pub unsafe extern "C" fn mp_rt_str_append_float(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_str_append_bool(s: *mut MpRtHeader, v: bool) -> *mut MpRtHeader {
     // SAFETY: forwarded from the caller.
-    unsafe { append(s, if v { "true" } else { "false" }) }
+    unsafe { append(s, if v { "true" } else { "false" }, true) }
 }
 
-/// The end of a `Str` that is owned.
+/// The end of a `Str` that is owned, to write numbers to.
 struct End(*mut MpRtHeader);
 
 impl fmt::Write for End {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // SAFETY: the text is owned, and what is written to it is no part of it.
-        self.0 = unsafe { append(self.0, text) };
+        self.0 = unsafe { append(self.0, text, true) };
         Ok(())
     }
 }

@@ -36,32 +36,8 @@ fn ascii(byte: u8) -> *mut MpRtHeader {
 }
 
 /// A text of one character.
-fn character(c: char) -> *mut MpRtHeader {
+pub(crate) fn character(c: char) -> *mut MpRtHeader {
     if c.is_ascii() { ascii(c as u8) } else { new_str(c.encode_utf8(&mut [0; 4])) }
-}
-
-/// Whether a text is ASCII, which is found out once.
-///
-/// # Safety
-/// `s` is a live `Str`.
-#[inline]
-unsafe fn is_ascii(s: *const MpRtHeader) -> bool {
-    // SAFETY: forwarded from the caller.
-    unsafe { object::has_flag(s, FLAG_ASCII) || find_ascii(s) }
-}
-
-/// # Safety
-/// As [`is_ascii`].
-#[cold]
-unsafe fn find_ascii(s: *const MpRtHeader) -> bool {
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        let is_ascii = as_str(s).is_ascii();
-        if is_ascii {
-            object::set_flag(s, FLAG_ASCII);
-        }
-        is_ascii
-    }
 }
 
 /// See [`magpie_types::abi::RtFn::StrCount`].
@@ -71,8 +47,39 @@ unsafe fn find_ascii(s: *const MpRtHeader) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_str_count(s: *const MpRtHeader) -> i64 {
     // SAFETY: forwarded from the caller.
-    let (text, is_ascii) = unsafe { (as_str(s), is_ascii(s)) };
+    let (text, is_ascii) = unsafe { (as_str(s), object::has_flag(s, FLAG_ASCII)) };
     if is_ascii { text.len() as i64 } else { text.chars().count() as i64 }
+}
+
+/// The character at an index; panics outside.
+///
+/// # Safety
+/// `s` is a live `Str`, `place` a C string or null.
+pub(crate) unsafe fn at(s: *const MpRtHeader, index: i64, place: *const c_char) -> char {
+    // SAFETY: forwarded from the caller.
+    let (text, is_ascii) = unsafe { (as_str(s), object::has_flag(s, FLAG_ASCII)) };
+    let found = usize::try_from(index).ok().and_then(|index| match is_ascii {
+        true => text.as_bytes().get(index).map(|&byte| char::from(byte)),
+        false => text.chars().nth(index),
+    });
+    match found {
+        Some(character) => character,
+        // SAFETY: forwarded from the caller.
+        None => unsafe {
+            let count = mp_rt_str_count(s);
+            mp_rt_panic_builtin(PanicKind::IndexOutOfBounds as i32, place, index, count)
+        },
+    }
+}
+
+/// The character that begins at a byte, if one does.
+///
+/// # Safety
+/// `s` is a live `Str`.
+pub(crate) unsafe fn from(s: *const MpRtHeader, at: i64) -> Option<char> {
+    let at = usize::try_from(at).ok()?;
+    // SAFETY: forwarded from the caller.
+    unsafe { as_str(s) }.get(at..)?.chars().next()
 }
 
 /// See [`magpie_types::abi::RtFn::StrCharAt`].
@@ -86,19 +93,7 @@ pub unsafe extern "C" fn mp_rt_str_char_at(
     place: *const c_char,
 ) -> *mut MpRtHeader {
     // SAFETY: forwarded from the caller.
-    let (text, is_ascii) = unsafe { (as_str(s), is_ascii(s)) };
-    let found = usize::try_from(index).ok().and_then(|index| match is_ascii {
-        true => text.as_bytes().get(index).map(|&byte| ascii(byte)),
-        false => text.chars().nth(index).map(character),
-    });
-    match found {
-        Some(character) => character,
-        // SAFETY: forwarded from the caller.
-        None => unsafe {
-            let count = mp_rt_str_count(s);
-            mp_rt_panic_builtin(PanicKind::IndexOutOfBounds as i32, place, index, count)
-        },
-    }
+    character(unsafe { at(s, index, place) })
 }
 
 /// See [`magpie_types::abi::RtFn::StrCharFrom`].
@@ -108,15 +103,7 @@ pub unsafe extern "C" fn mp_rt_str_char_at(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_str_char_from(s: *const MpRtHeader, at: i64) -> *mut MpRtHeader {
     // SAFETY: forwarded from the caller.
-    let text = unsafe { as_str(s) };
-    let at = usize::try_from(at).unwrap_or(usize::MAX);
-    match text.as_bytes().get(at) {
-        Some(&byte) if byte.is_ascii() => ascii(byte),
-        _ => match text.get(at..).and_then(|rest| rest.chars().next()) {
-            Some(c) => character(c),
-            None => new_str(""),
-        },
-    }
+    unsafe { from(s, at) }.map_or_else(|| new_str(""), character)
 }
 
 #[cfg(test)]
@@ -182,10 +169,11 @@ mod tests {
             unsafe {
                 let mut s = new_str("abc");
                 assert_eq!(mp_rt_str_count(s), 3);
-                s = append(s, "de");
+                s = append(s, "de", true);
                 assert!(object::has_flag(s, FLAG_ASCII));
                 assert_eq!(mp_rt_str_count(s), 5);
-                s = append(s, "äö");
+                s = append(s, "äö", false);
+                assert!(!object::has_flag(s, FLAG_ASCII));
                 assert_eq!(mp_rt_str_count(s), 7);
                 assert_eq!(by_index(s), "abcdeäö");
                 object::release(s);

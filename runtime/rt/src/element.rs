@@ -164,6 +164,13 @@ impl Operation<EqFn> {
     }
 }
 
+#[inline]
+fn hash_text(text: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
 impl Operation<HashFn> {
     /// The hash of a map key; keys that are [`Operation::same_key`] have the same.
     ///
@@ -175,6 +182,13 @@ impl Operation<HashFn> {
         unsafe {
             let class = match self {
                 Operation::Function(hash) => return hash(key),
+                // The usual keys, without the way through all classes.
+                Operation::Class(ScalarClass::I64 | ScalarClass::U64) => {
+                    return key.cast::<u64>().read();
+                }
+                Operation::Class(ScalarClass::Str) => {
+                    return hash_text(string::as_str(key.cast::<*mut MpRtHeader>().read()));
+                }
                 Operation::Class(class) => class,
             };
             match load(class, key) {
@@ -183,11 +197,7 @@ impl Operation<HashFn> {
                 Scalar::Float(value) if value.is_nan() => f64::NAN.to_bits(),
                 // Adding a positive zero turns -0 into 0.
                 Scalar::Float(value) => (value + 0.0).to_bits(),
-                Scalar::Text(text) => {
-                    let mut hasher = FxHasher::default();
-                    hasher.write(text.as_bytes());
-                    hasher.finish()
-                }
+                Scalar::Text(text) => hash_text(text),
             }
         }
     }

@@ -67,7 +67,7 @@ fn push_function(out: &mut String, f: RtFn) {
         AbiReturn::Void | AbiReturn::Never | AbiReturn::Value(_) => &[],
         AbiReturn::Status => &["out_err"],
         AbiReturn::StatusOut(_) => &["out", "out_err"],
-        AbiReturn::Maybe => &["out"],
+        AbiReturn::Maybe(_) => &["out"],
     };
     let names = f.params().iter().map(|&(name, _)| name).chain(outs.iter().copied());
     let params: Vec<String> = entry

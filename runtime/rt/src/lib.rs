@@ -14,6 +14,7 @@ pub mod append;
 pub mod array;
 pub mod callable;
 pub mod characters;
+pub mod codes;
 mod decimal;
 mod element;
 pub mod fs;

@@ -11,7 +11,7 @@ use crate::panic::die;
 use crate::small_memory;
 use crate::string;
 use crate::typeinfo::{FLAG_LENGTH_PREFIXED, MpRtTypeInfo};
-use magpie_types::abi::object_layout;
+use magpie_types::abi::object_layout::{self, FLAG_HAD_WEAK};
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -47,11 +47,6 @@ const _: () = {
     assert!(offset_of!(MpRtHeader, flags) == object_layout::FLAGS as usize);
     assert!(offset_of!(MpRtHeader, info) == object_layout::INFO as usize);
 };
-
-/// Flag: a weak handle was made at some time. While it is clear, a strong count of 1 means that
-/// the object has one handle altogether: a thread that makes a weak one sets the flag before it
-/// gives up its own strong count.
-const FLAG_HAD_WEAK: u32 = 2;
 
 /// Bit of the strong count of an object in the drop list; no count or address reaches it.
 const WAITING: u64 = 1 << 63;
@@ -109,12 +104,26 @@ pub(crate) fn object_memory(payload_size: usize, align: usize) -> Result<Layout,
 /// The memory holds at least a header and the payload that `info` describes.
 #[inline]
 pub(crate) unsafe fn init(memory: NonNull<u8>, info: &'static MpRtTypeInfo) -> *mut MpRtHeader {
+    // SAFETY: forwarded from the caller.
+    unsafe { init_with_flags(memory, info, 0) }
+}
+
+/// As [`init`], with flags.
+///
+/// # Safety
+/// As [`init`].
+#[inline]
+pub(crate) unsafe fn init_with_flags(
+    memory: NonNull<u8>,
+    info: &'static MpRtTypeInfo,
+    flags: u32,
+) -> *mut MpRtHeader {
     let object = memory.cast::<MpRtHeader>().as_ptr();
     let header = MpRtHeader {
         strong: AtomicU64::new(1),
         weak: AtomicU64::new(1),
         type_id: info.type_id,
-        flags: AtomicU32::new(0),
+        flags: AtomicU32::new(flags),
         info,
     };
     // SAFETY: the memory has room for a header and is aligned for it.
@@ -222,18 +231,6 @@ pub(crate) unsafe fn is_only_handle(obj: *const MpRtHeader) -> bool {
 pub(crate) unsafe fn has_flag(obj: *const MpRtHeader, flag: u32) -> bool {
     // SAFETY: forwarded from the caller.
     unsafe { (*obj).flags.load(Ordering::Relaxed) & flag != 0 }
-}
-
-/// Sets a flag of a counted object. Others stay as they are: their memory may be read-only.
-///
-/// # Safety
-/// `obj` is a live object.
-pub(crate) unsafe fn set_flag(obj: *const MpRtHeader, flag: u32) {
-    // SAFETY: forwarded from the caller.
-    let header = unsafe { &*obj };
-    if !header.is_immortal() {
-        header.flags.fetch_or(flag, Ordering::Relaxed);
-    }
 }
 
 /// Clears a flag of a counted object.

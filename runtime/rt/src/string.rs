@@ -24,6 +24,7 @@ pub(crate) const TEXT_START: usize = HEADER_SIZE + TEXT_OFFSET;
 const _: () = assert!(
     object_layout::STR_LEN as usize == HEADER_SIZE
         && object_layout::STR_BYTES as usize == TEXT_START
+        && MIN_MEMORY.is_multiple_of(object_layout::STR_MEMORY_STEP as usize)
 );
 
 /// The least memory of a `Str`.
@@ -39,7 +40,8 @@ pub(crate) fn room(len: usize) -> Result<usize, AllocError> {
     if used <= MIN_MEMORY {
         return Ok(MIN_MEMORY - TEXT_START);
     }
-    // Half or all of the way to the next power of two.
+    // Half or all of the way to the next power of two, which is 128 or more: steps of
+    // `STR_MEMORY_STEP` or multiples of it.
     let step = used.checked_next_power_of_two().ok_or(too_long)? / 4;
     Ok(used.next_multiple_of(step) - TEXT_START)
 }
@@ -52,11 +54,13 @@ pub(crate) fn str_memory(len: usize) -> Result<std::alloc::Layout, AllocError> {
 /// Turns memory of [`str_memory`] whose text is already in place into a `Str`.
 ///
 /// # Safety
-/// `len` bytes of UTF-8 lie [`TEXT_START`] bytes behind the start of the memory.
-pub(crate) unsafe fn init_str(memory: NonNull<u8>, len: usize) -> *mut MpRtHeader {
+/// `len` bytes of UTF-8 lie [`TEXT_START`] bytes behind the start of the memory; `is_ascii` says
+/// whether they are ASCII.
+pub(crate) unsafe fn init_str(memory: NonNull<u8>, len: usize, is_ascii: bool) -> *mut MpRtHeader {
+    let flags = if is_ascii { FLAG_ASCII } else { 0 };
     // SAFETY: the memory has room for the header, the length and the text.
     unsafe {
-        let obj = object::init(memory, &STR_OBJECT);
+        let obj = object::init_with_flags(memory, &STR_OBJECT, flags);
         payload_ptr(obj).cast::<u64>().write(len as u64);
         obj
     }
@@ -64,7 +68,7 @@ pub(crate) unsafe fn init_str(memory: NonNull<u8>, len: usize) -> *mut MpRtHeade
 
 /// A new `Str` with the given text, or the reason why there is no memory for it.
 pub fn try_new_str(text: &str) -> Result<*mut MpRtHeader, AllocError> {
-    join(text, "")
+    join(text, "", text.is_ascii())
 }
 
 /// A new `Str` with the given text and one strong count.
@@ -72,8 +76,8 @@ pub fn new_str(text: &str) -> *mut MpRtHeader {
     or_die(try_new_str(text))
 }
 
-/// A new `Str` of two texts.
-fn join(a: &str, b: &str) -> Result<*mut MpRtHeader, AllocError> {
+/// A new `Str` of two texts; whether both are ASCII is known.
+fn join(a: &str, b: &str, is_ascii: bool) -> Result<*mut MpRtHeader, AllocError> {
     let len = a.len().checked_add(b.len()).ok_or(AllocError { bytes: None })?;
     let memory = memory::allocate(str_memory(len)?)?;
     // SAFETY: the memory holds `len` bytes of text behind header and length, and two texts
@@ -82,16 +86,21 @@ fn join(a: &str, b: &str) -> Result<*mut MpRtHeader, AllocError> {
         let start = memory.as_ptr().add(TEXT_START);
         start.copy_from_nonoverlapping(a.as_ptr(), a.len());
         start.add(a.len()).copy_from_nonoverlapping(b.as_ptr(), b.len());
-        Ok(init_str(memory, len))
+        Ok(init_str(memory, len, is_ascii))
     }
 }
 
-/// Appends a text to a `Str`, which moves when there is no room behind it.
+/// Appends a text to a `Str`, which moves when there is no room behind it. Compiled code appends a
+/// character by itself where there is room.
 ///
 /// # Safety
 /// `s` is a live `Str` that only the caller has a handle of, and that `text` is no part of.
 #[inline]
-unsafe fn extend(s: *mut MpRtHeader, text: &str) -> Result<*mut MpRtHeader, AllocError> {
+unsafe fn extend(
+    s: *mut MpRtHeader,
+    text: &str,
+    is_ascii: bool,
+) -> Result<*mut MpRtHeader, AllocError> {
     // SAFETY: the memory of a counted `Str` is that of its length, and its text is followed by
     // another one.
     unsafe {
@@ -101,7 +110,7 @@ unsafe fn extend(s: *mut MpRtHeader, text: &str) -> Result<*mut MpRtHeader, Allo
         let end = s.cast::<u8>().add(TEXT_START + old);
         end.copy_from_nonoverlapping(text.as_ptr(), text.len());
         payload_ptr(s).cast::<u64>().write(len as u64);
-        if object::has_flag(s, FLAG_ASCII) && !text.is_ascii() {
+        if !is_ascii && object::has_flag(s, FLAG_ASCII) {
             object::clear_flag(s, FLAG_ASCII);
         }
         Ok(s)
@@ -123,19 +132,20 @@ unsafe fn grow(s: *mut MpRtHeader, old: usize, len: usize) -> Result<*mut MpRtHe
     }
 }
 
-/// The `Str` with a text behind it: the same one, if nobody else has it.
+/// The `Str` with a text behind it: the same one, if nobody else has it. `is_ascii` says whether the
+/// text is ASCII.
 ///
 /// # Safety
 /// `s` is a live `Str` and the caller gives up a strong count of it; `text` is alive without that
 /// count.
 #[inline]
-pub(crate) unsafe fn append(s: *mut MpRtHeader, text: &str) -> *mut MpRtHeader {
+pub(crate) unsafe fn append(s: *mut MpRtHeader, text: &str, is_ascii: bool) -> *mut MpRtHeader {
     // SAFETY: as the caller says. Where `text` is a part of `s`, somebody else has `s` too.
     unsafe {
         if object::is_only_handle(s) {
-            return or_die(extend(s, text));
+            return or_die(extend(s, text, is_ascii));
         }
-        let joined = or_die(join(as_str(s), text));
+        let joined = or_die(join(as_str(s), text, is_ascii && object::has_flag(s, FLAG_ASCII)));
         object::release(s);
         joined
     }
@@ -171,7 +181,7 @@ pub unsafe extern "C" fn mp_rt_str_concat(
         let (kept, released) = match (text_a.is_empty(), text_b.is_empty()) {
             (_, true) => (a, b),
             (true, false) => (b, a),
-            (false, false) => (append(a, text_b), b),
+            (false, false) => (append(a, text_b, object::has_flag(b, FLAG_ASCII)), b),
         };
         object::release(released);
         kept
@@ -207,14 +217,17 @@ pub unsafe extern "C" fn mp_rt_str_compare(a: *const MpRtHeader, b: *const MpRtH
 pub unsafe extern "C" fn mp_rt_str_eq(a: *const MpRtHeader, b: *const MpRtHeader) -> bool {
     // SAFETY: forwarded from the caller; the memory of a text is whole words.
     unsafe {
+        if a == b {
+            return true;
+        }
         let (text_a, text_b) = (as_str(a), as_str(b));
         let len = text_a.len();
         if len != text_b.len() {
             return false;
         }
         // Most texts that are compared are short: a call would take longer.
-        if a == b || len == 0 || len > SHORT {
-            return a == b || text_a == text_b;
+        if len == 0 || len > SHORT {
+            return text_a == text_b;
         }
         let differ = |n: usize| {
             let word = |text: &str| text.as_ptr().cast::<u64>().add(n).read_unaligned();

@@ -77,7 +77,11 @@ impl StrBuf {
         self.resize(self.len)?;
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: the memory is that of a `Str` of `len` bytes with UTF-8 text in place.
-        Ok(unsafe { string::init_str(this.memory, this.len) })
+        unsafe {
+            let start = this.memory.as_ptr().add(TEXT_START);
+            let is_ascii = std::slice::from_raw_parts(start, this.len).is_ascii();
+            Ok(string::init_str(this.memory, this.len, is_ascii))
+        }
     }
 }
 

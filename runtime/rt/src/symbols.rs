@@ -1,8 +1,8 @@
 //! The address of every function of the C ABI, for programs that run in memory.
 
 use crate::{
-    append, array, callable, characters, fs, gpu, handle, io, map, math, object, os, panic, string,
-    string_builder, text, time,
+    append, array, callable, characters, codes, fs, gpu, handle, io, map, math, object, os, panic,
+    string, string_builder, text, time,
 };
 use magpie_types::abi::RtFn;
 
@@ -45,6 +45,18 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::StrFind => Entry::of3(text::mp_rt_str_find),
         RtFn::StrCharAt => Entry::of3(characters::mp_rt_str_char_at),
         RtFn::StrCharFrom => Entry::of2(characters::mp_rt_str_char_from),
+        RtFn::StrContains => Entry::of2(text::mp_rt_str_contains),
+        RtFn::StrToI64 => Entry::of2(text::mp_rt_str_to_i64),
+        RtFn::StrToF64 => Entry::of2(text::mp_rt_str_to_f64),
+        RtFn::StrCodeAt => Entry::of3(codes::mp_rt_str_code_at),
+        RtFn::StrCodeFrom => Entry::of2(codes::mp_rt_str_code_from),
+        RtFn::StrCode => Entry::of1(codes::mp_rt_str_code),
+        RtFn::CodeText => Entry::of1(codes::mp_rt_code_text),
+        RtFn::CodeLen => Entry::of1(codes::mp_rt_code_len),
+        RtFn::CodeToI64 => Entry::of2(codes::mp_rt_code_to_i64),
+        RtFn::CodeTransform => Entry::of2(codes::mp_rt_code_transform),
+        RtFn::StrAppendCode => Entry::of2(codes::mp_rt_str_append_code),
+        RtFn::StrContainsCode => Entry::of2(codes::mp_rt_str_contains_code),
         RtFn::Eprint => Entry::of1(io::mp_rt_eprint),
         RtFn::Panic => Entry::never1(panic::mp_rt_panic),
         RtFn::PanicBuiltin => Entry::never4(panic::mp_rt_panic_builtin),
@@ -190,7 +202,7 @@ mod tests {
                 AbiReturn::Value(ty) => (0, Some(Some(ty))),
                 AbiReturn::Status => (1, Some(Some(AbiType::I32))),
                 AbiReturn::StatusOut(_) => (2, Some(Some(AbiType::I32))),
-                AbiReturn::Maybe => (1, Some(Some(AbiType::Bool))),
+                AbiReturn::Maybe(_) => (1, Some(Some(AbiType::Bool))),
             };
             let outs = std::iter::repeat_n(AbiType::Ptr, outs);
             let expected: Vec<_> = f.params().iter().map(|&(_, ty)| ty).chain(outs).collect();

@@ -3,6 +3,7 @@
 use crate::object::MpRtHeader;
 use crate::panic::guarded;
 use crate::string::{as_str, new_str};
+use std::str::FromStr;
 
 /// See [`magpie_types::abi::RtFn::StrTransform`].
 ///
@@ -11,12 +12,59 @@ use crate::string::{as_str, new_str};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_str_transform(s: *const MpRtHeader, how: i32) -> *mut MpRtHeader {
     // SAFETY: forwarded from the caller.
-    let text = unsafe { as_str(s) };
+    transformed(unsafe { as_str(s) }, how)
+}
+
+/// See [`magpie_types::abi::RtFn::StrTransform`].
+pub(crate) fn transformed(text: &str, how: i32) -> *mut MpRtHeader {
     guarded(|| match how {
         0 => new_str(&text.to_uppercase()),
         1 => new_str(&text.to_lowercase()),
         _ => new_str(text.trim()),
     })
+}
+
+/// See [`magpie_types::abi::RtFn::StrContains`].
+///
+/// # Safety
+/// `s` and `part` are live `Str`s.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_contains(s: *const MpRtHeader, part: *const MpRtHeader) -> bool {
+    // SAFETY: forwarded from the caller.
+    unsafe { mp_rt_str_find(s, part, 0) >= 0 }
+}
+
+/// Writes a number to `out`, if the text is one.
+///
+/// # Safety
+/// `s` is a live `Str`, `out` can be written to.
+unsafe fn number<T: FromStr>(s: *const MpRtHeader, out: *mut T) -> bool {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        let Ok(number) = as_str(s).parse() else { return false };
+        out.write(number);
+        true
+    }
+}
+
+/// See [`magpie_types::abi::RtFn::StrToI64`].
+///
+/// # Safety
+/// `s` is a live `Str`, `out` can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_to_i64(s: *const MpRtHeader, out: *mut i64) -> bool {
+    // SAFETY: forwarded from the caller.
+    unsafe { number(s, out) }
+}
+
+/// See [`magpie_types::abi::RtFn::StrToF64`].
+///
+/// # Safety
+/// As [`mp_rt_str_to_i64`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_str_to_f64(s: *const MpRtHeader, out: *mut f64) -> bool {
+    // SAFETY: forwarded from the caller.
+    unsafe { number(s, out) }
 }
 
 /// See [`magpie_types::abi::RtFn::StrFind`].

@@ -169,7 +169,7 @@ impl Translator<'_, '_, '_> {
             } else {
                 let block = self.b.create_block();
                 // The entry is no cold block, even of a function that only ends the program.
-                if b.index() > 0 && matches!(f.block(b).term, Terminator::Unreachable) {
+                if b.index() > 0 && is_cold(f, b) {
                     self.b.set_cold_block(block);
                 }
                 self.blocks[b.index()] = Some(block);
@@ -273,4 +273,11 @@ impl Translator<'_, '_, '_> {
     fn prim(&self, v: Value) -> PrimType {
         machine_prim(&self.module.types, self.f.ty(v))
     }
+}
+
+/// Whether a block is seldom reached: it ends the program, or asks the runtime for what is done in
+/// place elsewhere.
+fn is_cold(f: &MpirFn, b: Block) -> bool {
+    let asks = |&i: &Inst| f.inst(i).op == Op::RtRaw && f.inst(i).rt().is_fallback();
+    matches!(f.block(b).term, Terminator::Unreachable) || f.block(b).insts.iter().any(asks)
 }

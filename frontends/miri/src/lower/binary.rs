@@ -6,7 +6,7 @@ use super::{Lower, Poisoned};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
-use magpie_mpir::{Op, Value};
+use magpie_mpir::{Op, Value, imm_pair};
 use magpie_types::abi::RtFn;
 use magpie_types::{PrimType, fixed};
 
@@ -382,11 +382,7 @@ impl Body<'_, '_, '_> {
     /// Whether a collection or text holds something.
     pub(super) fn contains(&mut self, whole: Val, item: Val) -> Val {
         let v = match self.cx.tys.kind(whole.ty) {
-            TyKind::Str => {
-                let zero = self.i64(0);
-                let at = self.rt_value(RtFn::StrFind, fixed::I64, &[whole.v, item.v, zero]);
-                self.b.compare(Op::IcmpSge, at, zero)
-            }
+            TyKind::Str => self.rt_value(RtFn::StrContains, fixed::BOOL, &[whole.v, item.v]),
             TyKind::Set(_) | TyKind::Map(..) => {
                 self.b.value(Op::MapContainsKey, fixed::BOOL, &[whole.v, item.v], 0)
             }
@@ -427,8 +423,14 @@ impl Body<'_, '_, '_> {
         }
         self.go_to(join);
         self.enter(yes);
-        let inner = if result_ty == t { self.payload(option, 1, 0, t) } else { option };
-        let v = self.own(inner);
+        let v = if result_ty != t {
+            self.own(option)
+        } else if option.owned && !self.is_copy(t) {
+            self.b.value(Op::EnumPayload, id, &[option.v], imm_pair(1, 0))
+        } else {
+            let inner = self.payload(option, 1, 0, t);
+            self.own(inner)
+        };
         self.b.write(result, v);
         self.go_to(join);
         self.enter(join);

@@ -138,13 +138,26 @@ impl Body<'_, '_, '_> {
     /// Takes a part, which `old` shows, out of its place in a container that nobody else has. A
     /// null stands there meanwhile, so that the part is not shared just because it has a place.
     pub(super) fn take(&mut self, container: Value, step: Step, old: Val) -> Value {
-        let taken = self.own(old);
         let id = self.machine(step.ty());
-        if !self.cx.module.types.is_copy(id) {
-            let null = self.b.func().zero(id);
-            self.put(container, step, null);
+        if self.cx.module.types.is_copy(id) {
+            return self.own(old);
         }
-        taken
+        let null = self.b.func().zero(id);
+        match step {
+            // The key comes first, so that the part is taken and replaced at once.
+            Step::Key { key, span, .. } => {
+                self.at(span);
+                let key = self.own(Val { owned: false, ..key });
+                let taken = self.own(old);
+                self.b.effect(Op::MapSet, &[container, key, null], 0);
+                taken
+            }
+            Step::Element { .. } | Step::Field { .. } => {
+                let taken = self.own(old);
+                self.put(container, step, null);
+                taken
+            }
+        }
     }
 
     /// Replaces a part of a container in memory that nobody else has by an owned value.

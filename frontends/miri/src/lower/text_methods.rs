@@ -5,9 +5,9 @@ use super::body::{Body, Val};
 use crate::ast::*;
 use crate::ty::{TyKind, fixed as ty};
 use magpie_diag::Span;
-use magpie_mpir::{Op, imm_pair};
+use magpie_mpir::Op;
 use magpie_types::abi::RtFn;
-use magpie_types::{TypeKind, fixed};
+use magpie_types::fixed;
 
 impl Body<'_, '_, '_> {
     pub(super) fn text_method(
@@ -50,30 +50,12 @@ impl Body<'_, '_, '_> {
             "to_int" | "to_float" => {
                 let [] = self.plain_args(name, args, span)?;
                 let (f, t) = match name {
-                    "to_int" => (RtFn::StrParseI64, ty::INT),
-                    _ => (RtFn::StrParseF64, ty::FLOAT),
+                    "to_int" => (RtFn::StrToI64, ty::INT),
+                    _ => (RtFn::StrToF64, ty::FLOAT),
                 };
-                let part = self.machine(t);
-                let raw = self.cx.intern(TypeKind::Result(part, fixed::STR));
-                let parsed = self.rt_value(f, raw, &[val.v]);
                 let option = self.cx.tys.intern(TyKind::Option(t));
                 let id = self.machine(option);
-                let result = self.b.declare(id);
-                let none = self.none(option);
-                self.b.write(result, none.v);
-                let is_ok = super::clone::enum_is(self, parsed, 0);
-                let (yes, join) = (self.new_block(), self.new_block());
-                self.b.cbr(is_ok, yes, join);
-                self.enter(yes);
-                let view_ty = self.cx.view(raw);
-                let view = self.b.value(Op::BorrowShared, view_ty, &[parsed], 0);
-                let number = self.b.value(Op::EnumPayload, part, &[view], imm_pair(0, 0));
-                let number = self.val(t, number);
-                let some = self.some(number, option);
-                self.b.write(result, some.v);
-                self.b.br(join);
-                self.enter(join);
-                let v = self.b.read(result);
+                let v = self.rt_value(f, id, &[val.v]);
                 self.val(option, v)
             }
             _ => return Ok(None),

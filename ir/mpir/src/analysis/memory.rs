@@ -156,6 +156,9 @@ impl MemoryClasses {
                 _ => Effects { reads: ClassSet::NONE, writes: both },
             };
         }
+        if inst.op == Op::RtRaw && inst.rt().only_reads() {
+            return Effects { reads: ClassSet::ALL, writes: ClassSet::NONE };
+        }
         let named = || match (inst.op, f.args(i).first()) {
             (Op::GpuLocal, _) => inst.result().map_or(ClassSet::ALL, |v| self.of(v)),
             (_, Some(&v)) => self.of(v),

@@ -22,6 +22,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("elide_clones", Pass::Module(clones)),
     ("elide_index_checks", Pass::Function(|f, _, ctx| elide_index_checks(f, ctx))),
     ("fold", Pass::Function(fold)),
+    ("fuse_branches", Pass::Function(|f, _, ctx| fuse_branches(f, ctx))),
     ("gvn", Pass::Function(gvn)),
     ("hoist_uniqueness", Pass::Function(hoist_uniqueness)),
     ("hoist_views", Pass::Function(hoist_views)),
@@ -62,6 +63,14 @@ const PASSES: &[(&str, Pass)] = &[
         "specialize_callables",
         Pass::Module(|m| {
             specialize_callables(m);
+            Ok(())
+        }),
+    ),
+    ("thread_jumps", Pass::Function(|f, _, ctx| thread_jumps(f, ctx))),
+    (
+        "unbox_characters",
+        Pass::Module(|m| {
+            unbox_characters(m);
             Ok(())
         }),
     ),

@@ -3,7 +3,8 @@
 //!
 //! The optimisation passes work on device functions and on lowered host functions; they leave
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership. Only
-//! [`specialize_callables`], [`elide_clones`], [`hoist_uniqueness`] and [`hoist_views`] are about these.
+//! [`specialize_callables`], [`unbox_characters`], [`elide_clones`], [`hoist_uniqueness`] and
+//! [`hoist_views`] are about these.
 
 mod bounds;
 mod by_name;
@@ -14,6 +15,7 @@ mod elide_bounds_checks;
 mod elide_clones;
 mod elide_index_checks;
 mod fold;
+mod fuse_branches;
 mod gvn;
 mod hoist_uniqueness;
 mod hoist_views;
@@ -35,6 +37,8 @@ mod replacements;
 mod sccp;
 mod simplify_cfg;
 mod specialize_callables;
+mod thread_jumps;
+mod unbox_characters;
 mod unroll;
 mod widen_counted;
 
@@ -46,6 +50,7 @@ pub use elide_bounds_checks::elide_bounds_checks;
 pub use elide_clones::elide_clones;
 pub use elide_index_checks::elide_index_checks;
 pub use fold::fold;
+pub use fuse_branches::fuse_branches;
 pub use gvn::gvn;
 pub use hoist_uniqueness::hoist_uniqueness;
 pub use hoist_views::hoist_views;
@@ -64,5 +69,7 @@ pub use promote_slots::promote_slots;
 pub use sccp::sccp;
 pub use simplify_cfg::simplify_cfg;
 pub use specialize_callables::specialize_callables;
+pub use thread_jumps::thread_jumps;
+pub use unbox_characters::unbox_characters;
 pub use unroll::{unroll, unroll_barriers};
 pub use widen_counted::widen_counted;

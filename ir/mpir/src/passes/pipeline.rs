@@ -36,7 +36,10 @@ const HOST: &[Step] = steps![
     fold(types),
     gvn(types),
     elide_index_checks,
+    thread_jumps,
     sccp,
+    simplify_cfg,
+    fuse_branches,
     simplify_cfg,
     fold(types),
     licm(types),
@@ -102,6 +105,12 @@ impl Pipeline {
         let start = self.times.is_some().then(Instant::now);
         specialize_callables(module);
         self.note("specialize_callables", start);
+        let start = self.times.is_some().then(Instant::now);
+        unbox_characters(module);
+        self.note("unbox_characters", start);
+        for f in module.fns.iter().filter(|f| f.domain == Domain::Host) {
+            self.check(module, f, "unbox_characters");
+        }
         for id in module.fn_ids() {
             if module.func(id).domain == Domain::Host {
                 self.with_fn(module, id, |pipeline, module, f| {

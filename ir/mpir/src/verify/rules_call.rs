@@ -120,8 +120,8 @@ impl InstCheck<'_, '_> {
             }
             // An error leaves an empty array.
             (AbiReturn::StatusOut(AbiType::Ptr), TypeKind::Array(_)) => true,
-            (AbiReturn::Maybe, TypeKind::Option(t)) => self.travels_as(t, AbiType::Ptr),
-            (AbiReturn::Status | AbiReturn::StatusOut(_) | AbiReturn::Maybe, _) => false,
+            (AbiReturn::Maybe(abi), TypeKind::Option(t)) => self.travels_as(t, abi),
+            (AbiReturn::Status | AbiReturn::StatusOut(_) | AbiReturn::Maybe(_), _) => false,
         };
         let wanted = || format!("what `{}` gives back as {:?}", rt.symbol(), rt.ret());
         if !fits {

@@ -97,7 +97,7 @@ impl InstCheck<'_, '_> {
         let rt = self.data.rt();
         let out: &[AbiType] = match rt.ret() {
             AbiReturn::Void | AbiReturn::Never | AbiReturn::Value(_) => &[],
-            AbiReturn::Status | AbiReturn::Maybe => &[AbiType::Ptr],
+            AbiReturn::Status | AbiReturn::Maybe(_) => &[AbiType::Ptr],
             AbiReturn::StatusOut(_) => &[AbiType::Ptr, AbiType::Ptr],
         };
         let params: Vec<AbiType> =
@@ -114,7 +114,7 @@ impl InstCheck<'_, '_> {
             AbiReturn::Void | AbiReturn::Never => ty == fixed::UNIT,
             AbiReturn::Value(abi) => self.is_machine(ty, abi),
             AbiReturn::Status | AbiReturn::StatusOut(_) => ty == fixed::I32,
-            AbiReturn::Maybe => ty == fixed::BOOL,
+            AbiReturn::Maybe(_) => ty == fixed::BOOL,
         };
         let wanted = || format!("what `{}` gives back as {:?}", rt.symbol(), rt.ret());
         if fits { Ok(()) } else { Err(self.wrong_result(&wanted())) }

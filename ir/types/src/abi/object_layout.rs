@@ -18,14 +18,25 @@ pub const INFO_TYPE_ID: u32 = 0;
 /// Flag: the object is never counted and never freed (string literals).
 pub const FLAG_IMMORTAL: u32 = 1;
 
-/// Flag: a text that is known to be ASCII.
+/// Flag: a weak handle was made at some time. While it is clear, a strong count of 1 means that the
+/// object has one handle altogether: a thread that makes a weak one sets the flag before it gives up
+/// its own strong count.
+pub const FLAG_HAD_WEAK: u32 = 2;
+/// Flag: a text is ASCII. Every `Str` of ASCII text has it.
 pub const FLAG_ASCII: u32 = 4;
+
+/// The code of an empty text ([`super::RtFn::StrCode`]).
+pub const CODE_EMPTY: i32 = -1;
+/// What a text of several characters has instead of a code.
+pub const CODE_LONGER: i32 = -2;
 
 /// `Str`: number of bytes, `u64`.
 pub const STR_LEN: u32 = 32;
 /// `Str`: the bytes of its UTF-8 text. The memory there is whole words of 8 bytes, at least one,
 /// whatever the length.
 pub const STR_BYTES: u32 = 40;
+/// The memory of a counted `Str`, header included, is a multiple of this.
+pub const STR_MEMORY_STEP: u32 = 32;
 
 /// `Array`: number of elements, `u64`.
 pub const ARR_LEN: u32 = 32;

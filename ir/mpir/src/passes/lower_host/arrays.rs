@@ -8,8 +8,8 @@ use magpie_types::{Layout, TypeId, TypeKind, fixed};
 
 /// A handle in lowered code.
 #[derive(Clone, Copy)]
-struct Handle {
-    v: Value,
+pub(super) struct Handle {
+    pub(super) v: Value,
     /// Whether it is that of a live object wherever it is known, and not null on some ways.
     is_object: bool,
 }
@@ -37,23 +37,28 @@ impl FnLowering<'_, '_, '_> {
         vec![self.b.cast(len, ty)]
     }
 
-    /// Loads what describes an array. That it may be done early is said where the handle is
-    /// certainly one of a live array.
-    fn load_header(&mut self, ty: TypeId, array: Handle, offset: u32) -> Value {
-        self.b.set_flags(if array.is_object { Flags::HEADER } else { Flags::NONE });
-        let loaded = self.load_low(ty, array.v, offset);
+    /// Loads what describes an array or a text. That it may be done early is said where the handle
+    /// is certainly one of a live object.
+    pub(super) fn load_header(&mut self, ty: TypeId, handle: Handle, offset: u32) -> Value {
+        self.b.set_flags(if handle.is_object { Flags::HEADER } else { Flags::NONE });
+        let loaded = self.load_low(ty, handle.v, offset);
         self.b.set_flags(Flags::NONE);
         loaded
     }
 
     fn set_length(&mut self, array: Value, len: Value) {
+        self.store_header(array, ARR_LEN, len);
+    }
+
+    /// Changes what describes an array or a text.
+    pub(super) fn store_header(&mut self, object: Value, offset: u32, v: Value) {
         self.b.set_flags(Flags::HEADER);
-        self.b.effect(Op::MemStore, &[array, len], ARR_LEN as u64);
+        self.b.effect(Op::MemStore, &[object, v], offset as u64);
         self.b.set_flags(Flags::NONE);
     }
 
     /// The handle of an operand of the old function.
-    fn handle(&mut self, v: Value) -> Handle {
+    pub(super) fn handle(&mut self, v: Value) -> Handle {
         Handle { v: self.one(v), is_object: self.is_object(v) }
     }
 

@@ -1,8 +1,8 @@
 //! Calls of functions of the module and of the runtime.
 
 use super::FnLowering;
-use crate::{Const, Inst, Op, Value, ownership};
-use magpie_types::abi::object_layout::{INFO_TYPE_ID, STR_BYTES, STR_LEN};
+use crate::{Inst, Op, Value, ownership};
+use magpie_types::abi::object_layout::INFO_TYPE_ID;
 use magpie_types::abi::{AbiReturn, RtFn};
 use magpie_types::{TypeId, TypeKind, fixed};
 
@@ -27,7 +27,7 @@ impl FnLowering<'_, '_, '_> {
         let old = self.old;
         let data = old.inst(i);
         let rt = data.rt();
-        if self.moves.contains(&i) {
+        if self.moves.contains_key(&i) {
             return self.get(old.arg(i, 0)).to_vec();
         }
         let mut operands = old.args(i).iter();
@@ -45,42 +45,10 @@ impl FnLowering<'_, '_, '_> {
         if rt == RtFn::HandleUnique && self.is_address(data.ty) {
             return vec![self.unique(args[0], self.is_object(old.arg(i, 0)))];
         }
-        if rt == RtFn::StrLen {
-            let len = self.load_low(fixed::I64, args[0], STR_LEN);
-            return self.length_result(i, len);
-        }
-        if rt == RtFn::StrEq
-            && let Some(equal) = self.is_short_text(args[0], args[1])
-        {
-            return vec![equal];
+        if let Some(leaves) = self.text_in_place(i, rt, &args) {
+            return leaves;
         }
         self.rt_result(rt, &args, data.ty)
-    }
-
-    /// Whether two texts are equal, when one is a literal of at most 8 bytes: its length and its word
-    /// are compared in place.
-    fn is_short_text(&mut self, a: Value, b: Value) -> Option<Value> {
-        let (text, other) = match (self.b.func().as_const(a), self.b.func().as_const(b)) {
-            (_, Some(Const::Str(text))) => (text, a),
-            (Some(Const::Str(text)), _) => (text, b),
-            _ => return None,
-        };
-        let text = self.l.m.str(text).as_bytes();
-        let mut bytes = [0; 8];
-        bytes.get_mut(..text.len())?.copy_from_slice(text);
-        let (len, word) = (text.len() as u64, u64::from_le_bytes(bytes));
-        let found = self.load_low(fixed::U64, other, STR_LEN);
-        let wanted = self.b.const_bits(fixed::U64, len);
-        let has_length = self.b.compare(Op::IcmpEq, found, wanted);
-        if len == 0 {
-            return Some(has_length);
-        }
-        let found = self.load_low(fixed::U64, other, STR_BYTES);
-        let mask = self.b.const_bits(fixed::U64, u64::MAX >> (64 - 8 * len));
-        let found = self.b.same(Op::IAnd, &[found, mask]);
-        let wanted = self.b.const_bits(fixed::U64, word);
-        let has_word = self.b.compare(Op::IcmpEq, found, wanted);
-        Some(self.b.same(Op::IAnd, &[has_length, has_word]))
     }
 
     /// What the runtime wants to know of the elements of a result.
@@ -116,7 +84,7 @@ impl FnLowering<'_, '_, '_> {
                 let low = self.l.low(result);
                 vec![self.rt_value(rt, low, args)]
             }
-            (AbiReturn::Maybe, TypeKind::Option(payload)) => {
+            (AbiReturn::Maybe(_), TypeKind::Option(payload)) => {
                 let out = self.zeroed(payload);
                 let there = self.rt_value(rt, fixed::BOOL, &[args, &[out]].concat());
                 let tag = self.b.cast(there, fixed::I32);
@@ -142,7 +110,7 @@ impl FnLowering<'_, '_, '_> {
             (AbiReturn::StatusOut(_), TypeKind::Array(element)) => {
                 self.array_or_empty(rt, args, result, element)
             }
-            (AbiReturn::Maybe | AbiReturn::Status | AbiReturn::StatusOut(_), kind) => {
+            (AbiReturn::Maybe(_) | AbiReturn::Status | AbiReturn::StatusOut(_), kind) => {
                 unreachable!("the verifier refuses {kind:?} for {rt:?}")
             }
         }

@@ -30,11 +30,23 @@ impl FnLowering<'_, '_, '_> {
     pub(super) fn map_set(&mut self, i: Inst) -> Vec<Value> {
         let &[map, key, value] = self.old.args(i) else { unreachable!("map.set has 3 operands") };
         let (key_ty, value_ty) = self.entry_types(map);
+        if let Some(place) = self.place_of_taken(i) {
+            let (key, null) = (self.get(key), self.get(value));
+            self.store(value_ty, place, 0, &null);
+            self.release(key_ty, &key);
+            return Vec::new();
+        }
         let map = self.one(map);
         let (key, value) = (self.get(key), self.get(value));
         let (key, value) = (self.spill(key_ty, &key), self.spill(value_ty, &value));
         self.rt(RtFn::MapSet, &[map, key, value]);
         Vec::new()
+    }
+
+    /// Where the value lies that was taken right before `i` puts null there.
+    fn place_of_taken(&self, i: Inst) -> Option<Value> {
+        let clone = self.moves.get(&i)?;
+        self.map_places.get(&self.old.arg(*clone, 0)).copied()
     }
 
     /// The map and the address of the key.
@@ -85,6 +97,9 @@ impl FnLowering<'_, '_, '_> {
     pub(super) fn map_get_ref(&mut self, i: Inst) -> Vec<Value> {
         let (_, ty) = self.entry_types(self.old.arg(i, 0));
         let found = self.value_address(i);
+        if let Some(view) = self.old.inst(i).result() {
+            self.map_places.insert(view, found);
+        }
         self.show(ty, self.old.inst(i).ty, found, 0)
     }
 

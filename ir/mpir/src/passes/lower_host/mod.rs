@@ -32,6 +32,7 @@ mod maps;
 mod memory;
 mod objects;
 mod ops;
+mod texts;
 
 use crate::analysis::{Cfg, Uses};
 use crate::{
@@ -42,7 +43,7 @@ use magpie_diag::Span;
 use magpie_types::abi::{AbiReturn, PanicKind, RtFn};
 use magpie_types::{Category, Leaf, Sid, SidKind, TypeCtx, TypeId, TypeKind, fixed};
 use memory::Slots;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// Lowers all host functions of a module. `place` describes a source place as
@@ -161,9 +162,13 @@ struct FnLowering<'f, 'l, 'a> {
     slots: Slots,
     /// See [`FnLowering::empty_array`].
     empty_array: Option<Value>,
-    /// The two halves of moves: an `mp_rt_handle_clone` that gives the handle itself, and the
-    /// release of the other handle that is none.
-    moves: FxHashSet<Inst>,
+    /// The two halves of moves, each with the other: an `mp_rt_handle_clone` that gives the handle
+    /// itself, and the release of the other handle that is none.
+    moves: FxHashMap<Inst, Inst>,
+    /// Where the values of maps lie that views of the old function show.
+    map_places: FxHashMap<Value, Value>,
+    /// The lengths of characters whose codes were found in place.
+    code_lengths: FxHashMap<Value, Value>,
     convention: Rc<Convention>,
     /// Where a result goes that is stored.
     result_address: Option<Value>,
@@ -194,6 +199,8 @@ fn lower_fn(l: &mut Lowering<'_>, id: FnId, old: &MpirFn) -> MpirFn {
         empty_array: None,
         moves: moves(old),
         convention,
+        map_places: FxHashMap::default(),
+        code_lengths: FxHashMap::default(),
         result_address,
         b,
         values,
@@ -208,9 +215,9 @@ fn lower_fn(l: &mut Lowering<'_>, id: FnId, old: &MpirFn) -> MpirFn {
 
 /// Finds clones that are moves: of a handle that is released right behind, and of a part that is
 /// looked at and whose place null then takes. The count that the clone adds is the one that goes.
-fn moves(f: &MpirFn) -> FxHashSet<Inst> {
+fn moves(f: &MpirFn) -> FxHashMap<Inst, Inst> {
     let is_clone = |i: Inst| f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleClone;
-    let mut moves = FxHashSet::default();
+    let mut moves = FxHashMap::default();
     if !f.blocks.iter().flat_map(|b| &b.insts).any(|&i| is_clone(i)) {
         return moves;
     }
@@ -226,7 +233,7 @@ fn moves(f: &MpirFn) -> FxHashSet<Inst> {
                 }
             };
             if let Some(end) = end {
-                moves.extend([clone, end]);
+                moves.extend([(clone, end), (end, clone)]);
             }
         }
     }
@@ -241,13 +248,32 @@ fn takes_place(f: &MpirFn, uses: &Uses, clone: Inst, store: Inst) -> bool {
         return false;
     };
     let (from, to) = (f.inst(look), f.inst(store));
-    let is_pair = (from.op == Op::ArrGet && to.op == Op::ArrSet)
-        || (from.op == Op::GetField && to.op == Op::SetField);
-    is_pair
+    let is_same_place = match (from.op, to.op) {
+        (Op::ArrGet, Op::ArrSet) | (Op::GetField, Op::SetField) => place == f.args(look),
+        // The key of the store is given away: it is another handle of the same one.
+        (Op::MapGetRef, Op::MapSet) => {
+            let of_store = place.iter().map(|&v| shown(f, v));
+            of_store.eq(f.args(look).iter().map(|&v| shown(f, v)))
+        }
+        _ => false,
+    };
+    is_same_place
         && from.imm == to.imm
-        && place == f.args(look)
         && f.as_const(null) == Some(Const::Zero)
         && uses.of(part).len() == 1
+}
+
+/// The value that a view shows, or of which it is another handle.
+fn shown(f: &MpirFn, mut v: Value) -> Value {
+    while let Some(i) = f.def_inst(v) {
+        let data = f.inst(i);
+        let is_clone = data.op == Op::RtCall && data.rt() == RtFn::HandleClone;
+        if data.op != Op::BorrowShared && !is_clone {
+            break;
+        }
+        v = f.arg(i, 0);
+    }
+    v
 }
 
 impl FnLowering<'_, '_, '_> {

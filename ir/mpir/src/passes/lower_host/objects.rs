@@ -60,12 +60,17 @@ impl FnLowering<'_, '_, '_> {
     }
 
     pub(super) fn release_operand(&mut self, i: Inst) -> Vec<Value> {
-        if self.moves.contains(&i) {
+        if self.moves.contains_key(&i) {
             return Vec::new();
         }
         let v = self.old.arg(i, 0);
-        let leaves = self.get(v);
-        self.release(self.ty(v), &leaves);
+        match self.code_of_text(v) {
+            Some(code) => self.release_character(v, code),
+            None => {
+                let leaves = self.get(v);
+                self.release(self.ty(v), &leaves);
+            }
+        }
         Vec::new()
     }
 
@@ -267,7 +272,7 @@ impl FnLowering<'_, '_, '_> {
         value: Value,
     ) {
         let leaves = self.get(value);
-        if self.l.types().is_copy(ty) || self.moves.contains(&i) {
+        if self.l.types().is_copy(ty) || self.moves.contains_key(&i) {
             return self.store(ty, address, offset, &leaves);
         }
         let before = self.load(ty, address, offset);

@@ -270,6 +270,18 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::StrCount
         | RtFn::StrCharAt
         | RtFn::StrCharFrom
+        | RtFn::StrContains
+        | RtFn::StrToI64
+        | RtFn::StrToF64
+        | RtFn::StrCodeAt
+        | RtFn::StrCodeFrom
+        | RtFn::StrCode
+        | RtFn::CodeText
+        | RtFn::CodeLen
+        | RtFn::CodeToI64
+        | RtFn::CodeTransform
+        | RtFn::StrAppendCode
+        | RtFn::StrContainsCode
         | RtFn::Eprint
         | RtFn::MathF32 => return None,
     })
