@@ -136,6 +136,9 @@ const LISTS: [&str; 4] = ["a", "b", "c", "d"];
 /// Lists in a list of lists, each of four elements or more too.
 const ROWS: usize = 3;
 
+/// Lists of such lists.
+const TABLES: usize = 2;
+
 /// An index: a constant, or the variable of the loop at a depth.
 #[derive(Clone, Copy)]
 enum Index {
@@ -186,6 +189,24 @@ enum Statement {
         at: Index,
         from_at: Index,
     },
+    /// `tables[table][row][at] = from[from_at] + more`
+    SetInTable {
+        table: usize,
+        row: usize,
+        at: Index,
+        from: usize,
+        from_at: Index,
+        more: i64,
+    },
+    /// Names for a table and a row of it, and an element of that at the end.
+    NameRow {
+        table: usize,
+        row: usize,
+        body: Vec<Statement>,
+        to: usize,
+        at: Index,
+        from_at: Index,
+    },
     If {
         list: usize,
         at: Index,
@@ -219,12 +240,17 @@ impl Random {
         let (to, from) = (self.below(LISTS.len()), self.below(LISTS.len()));
         let (at, from_at) = (self.index(depth), self.index(depth));
         let number = self.below(9) as i64 - 3;
-        let row = self.below(ROWS);
-        match self.below(if depth < 3 { 17 } else { 11 }) {
+        let (table, row) = (self.below(TABLES), self.below(ROWS));
+        match self.below(if depth < 3 { 20 } else { 12 }) {
+            11 => Statement::SetInTable { table, row, at, from, from_at, more: number },
+            12..14 => {
+                let body = self.list_statements(depth);
+                Statement::NameRow { table, row, body, to, at, from_at }
+            }
             8 => Statement::SetInRow { row, at, from, from_at, more: number },
             9 => Statement::PutRow { row, from },
             10 => Statement::TakeRow { to, row },
-            11..13 => {
+            14..16 => {
                 let body = self.list_statements(depth);
                 Statement::Name { row, body, to, at, from_at }
             }
@@ -233,7 +259,7 @@ impl Random {
             2 => Statement::Push { to, from, at },
             3 if depth > 0 => Statement::Break { list: to, at, above: number + 8 },
             3..8 => Statement::Set { to, at, from, from_at, more: number },
-            13 => {
+            16 => {
                 let then = self.list_statements(depth);
                 Statement::If { list: to, at, above: number, then }
             }
@@ -289,6 +315,16 @@ fn print(
             Statement::PutRow { row, from } => format!("rows[{row}] = {}", LISTS[*from]),
             Statement::TakeRow { to, row } => format!("{} = rows[{row}]", LISTS[*to]),
             Statement::Name { row, .. } => format!("let row{name} = rows[{row}]"),
+            Statement::SetInTable { table, row, at, from, from_at, more } => {
+                let (at, from_at) = (at.text(), from_at.text());
+                format!("tables[{table}][{row}][{at}] = {}[{from_at}] + {more}", LISTS[*from])
+            }
+            Statement::NameRow { table, row, .. } => {
+                let indent = " ".repeat(indent);
+                format!(
+                    "let table{name} = tables[{table}]\n{indent}let row{name} = table{name}[{row}]"
+                )
+            }
             Statement::If { list, at, above, .. } => {
                 format!("if {}[{}] > {above}", LISTS[*list], at.text())
             }
@@ -302,7 +338,8 @@ fn print(
         match statement {
             Statement::If { then, .. } => print(then, depth, indent + 4, names, text),
             Statement::Loop { body, .. } => print(body, depth + 1, indent + 4, names, text),
-            Statement::Name { body, to, at, from_at, .. } => {
+            Statement::Name { body, to, at, from_at, .. }
+            | Statement::NameRow { body, to, at, from_at, .. } => {
                 *names += 1;
                 print(body, depth, indent, names, text);
                 let (to, at, from_at) = (LISTS[*to], at.text(), from_at.text());
@@ -317,6 +354,7 @@ fn print(
 struct Lists {
     lists: Vec<Vec<i64>>,
     rows: Vec<Vec<i64>>,
+    tables: Vec<Vec<Vec<i64>>>,
     seen: Vec<Vec<i64>>,
 }
 
@@ -341,6 +379,17 @@ impl Lists {
                 }
                 Statement::PutRow { row, from } => self.rows[*row] = self.lists[*from].clone(),
                 Statement::TakeRow { to, row } => self.lists[*to] = self.rows[*row].clone(),
+                Statement::SetInTable { table, row, at, from, from_at, more } => {
+                    let value = self.lists[*from][from_at.value(loops)];
+                    self.tables[*table][*row][at.value(loops)] = value.wrapping_add(*more);
+                }
+                Statement::NameRow { table, row, body, to, at, from_at } => {
+                    let named = self.tables[*table][*row].clone();
+                    if self.execute(body, loops) {
+                        return true;
+                    }
+                    self.lists[*to][at.value(loops)] = named[from_at.value(loops)];
+                }
                 Statement::Name { row, body, to, at, from_at } => {
                     let named = self.rows[*row].clone();
                     if self.execute(body, loops) {
@@ -379,7 +428,7 @@ fn copies_of_lists_stay_what_they_are() {
     let place = Place::new();
     let mut random = Random(1);
     let (mut text, mut calls, mut expected) = (String::new(), String::new(), String::new());
-    for n in 0..80 {
+    for n in 0..100 {
         let statements: Vec<Statement> = (0..2).flat_map(|_| random.list_statements(0)).collect();
         write!(text, "fn program{n}()\n    var seen = List<List<int>>()\n").unwrap();
         for (k, list) in LISTS.iter().enumerate() {
@@ -387,18 +436,27 @@ fn copies_of_lists_stay_what_they_are() {
         }
         text +=
             "    var rows = List([List([1, 2, 3, 4]), List([5, 6, 7, 8]), List([9, 0, 1, 2])])\n";
+        text += "    var tables = List([rows, rows])\n";
         print(&statements, 0, 4, &mut 0, &mut text);
         text += "    for list in [a, b, c, d]\n        seen.push(list)\n";
         text += "    for row in rows\n        seen.push(row)\n";
+        text += "    for table in tables\n        for row in table\n            seen.push(row)\n";
         text +=
             "    for list in seen\n        for v in list: print(f\" {v}\")\n        print(\";\")\n";
         text += "    println(\"\")\n\n";
         writeln!(calls, "    program{n}()").unwrap();
         let lists = (0..LISTS.len() as i64).map(|k| vec![k, k + 1, 5, -k]).collect();
         let rows = vec![vec![1, 2, 3, 4], vec![5, 6, 7, 8], vec![9, 0, 1, 2]];
-        let mut model = Lists { lists, rows, seen: Vec::new() };
+        let tables = vec![rows.clone(); TABLES];
+        let mut model = Lists { lists, rows, tables, seen: Vec::new() };
         model.execute(&statements, &mut Vec::new());
-        for list in model.seen.iter().chain(&model.lists).chain(&model.rows) {
+        for list in model
+            .seen
+            .iter()
+            .chain(&model.lists)
+            .chain(&model.rows)
+            .chain(model.tables.iter().flatten())
+        {
             list.iter().for_each(|v| write!(expected, " {v}").unwrap());
             expected.push(';');
         }

@@ -21,6 +21,7 @@ use crate::{Block, Domain, Inst, Module, MpirFn, Op, Value, ownership};
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeKind, fixed};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// Blocks in which a clone is needed, at most: of longer lives it is not asked what happens there.
 const MAX_BLOCKS: usize = 64;
@@ -47,7 +48,7 @@ pub fn elide_clones(f: &mut MpirFn, m: &Module, ctx: &mut PassContext) -> bool {
             }
             if let Some(clone) = f.inst(i).result() {
                 replacements.set(clone, f.arg(i, 0));
-                finder.root[clone.index()] = finder.root[f.arg(i, 0).index()];
+                finder.root[clone.index()] = finder.root_of(f.arg(i, 0));
                 gone.insert(i);
             }
         }
@@ -77,11 +78,11 @@ struct Finder<'a> {
     m: &'a Module,
     cfg: &'a Cfg,
     uses: &'a Uses,
-    /// The value that owns what each value is or shows.
+    /// The value that owns what each value is or shows, or one that shows it too.
     root: Vec<Value>,
     place: Vec<Place>,
-    /// Where the values with a root are changed or given away, as far as it was asked for.
-    changes: FxHashMap<Value, Option<Vec<Place>>>,
+    /// Where the values with a root are changed or given away, sorted, as far as it was asked for.
+    changes: FxHashMap<Value, Option<Rc<[Place]>>>,
     /// The values with a root, by root.
     shown: FxHashMap<Value, Vec<Value>>,
 }
@@ -107,10 +108,19 @@ impl<'a> Finder<'a> {
         Finder { f, m, cfg, uses, root, place, changes: FxHashMap::default(), shown }
     }
 
+    /// The value that owns what a value is or shows. A clone that became a view owns nothing.
+    fn root_of(&self, v: Value) -> Value {
+        let mut at = self.root[v.index()];
+        while self.root[at.index()] != at {
+            at = self.root[at.index()];
+        }
+        at
+    }
+
     /// Whether a view serves as well as a clone.
     fn can_be_view(&mut self, clone: Inst) -> bool {
         let Some(users) = self.lookers(clone) else { return false };
-        let root = self.root[self.f.arg(clone, 0).index()];
+        let root = self.root_of(self.f.arg(clone, 0));
         // What a parameter shows does not change during the call.
         let is_shown_to_us =
             matches!(self.m.types.kind(self.f.ty(root)), TypeKind::Ref(RefMode::Borrow, _))
@@ -196,21 +206,19 @@ impl<'a> Finder<'a> {
 
     /// Where a value, or what it shows, is changed or given away; nothing when an exclusive view of it
     /// may be changed under another name.
-    fn changes_of(&mut self, root: Value) -> Option<Vec<Place>> {
+    fn changes_of(&mut self, root: Value) -> Option<Rc<[Place]>> {
         if let Some(known) = self.changes.get(&root) {
             return known.clone();
         }
         let views = self.shown.get(&root).into_iter().flatten();
-        let mut changes = Some(Vec::new());
+        let (mut changes, mut is_known) = (Vec::new(), true);
         for &v in [root].iter().chain(views) {
             let is_place =
                 matches!(self.m.types.kind(self.f.ty(v)), TypeKind::Ref(RefMode::MutBorrow, _));
             for &user in self.uses.of(v) {
                 let place = match user {
                     User::Inst(i, n) if self.f.inst(i).op == Op::Phi => {
-                        if is_place {
-                            changes = None;
-                        }
+                        is_known &= !is_place;
                         // It is given away at the end of the block that it comes from.
                         let arm = self.f.phi_arms(i).nth(n as usize);
                         arm.map(|(pred, _)| (pred, u32::MAX))
@@ -218,11 +226,11 @@ impl<'a> Finder<'a> {
                     User::Inst(i, n) => (!self.looks(i, n as usize)).then(|| self.place[i.index()]),
                     User::Terminator(b) => Some((b, u32::MAX)),
                 };
-                if let Some(changes) = &mut changes {
-                    changes.extend(place);
-                }
+                changes.extend(place);
             }
         }
+        changes.sort_unstable();
+        let changes = is_known.then(|| Rc::from(changes));
         self.changes.insert(root, changes.clone());
         changes
     }
@@ -248,11 +256,16 @@ impl<'a> Finder<'a> {
                 return false;
             }
         }
-        let last_use = |b: Block| users.iter().filter(|u| u.0 == b).map(|u| u.1).max();
-        changes.iter().all(|&(b, at)| {
-            let is_behind_start = into.contains(&b) || b == home && at > made;
-            let is_before_end = out_of.contains(&b) || last_use(b).is_some_and(|last| at <= last);
-            !(is_behind_start && is_before_end)
-        })
+        let is_changed = |b: Block, after: Option<u32>| {
+            let last_use = users.iter().filter(|u| u.0 == b).map(|u| u.1).max();
+            let end = if out_of.contains(&b) { Some(u32::MAX) } else { last_use };
+            let Some(end) = end else { return false };
+            let first = changes.partition_point(|&c| match after {
+                Some(after) => c <= (b, after),
+                None => c < (b, 0),
+            });
+            changes.get(first).is_some_and(|&c| c <= (b, end))
+        };
+        !is_changed(home, Some(made)) && !into.iter().any(|&b| is_changed(b, None))
     }
 }
