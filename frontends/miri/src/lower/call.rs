@@ -104,6 +104,43 @@ impl Body<'_, '_, '_> {
 
     // ----- arguments -----
 
+    /// The arguments of a function of the program in the order of its parameters, defaults included.
+    pub(super) fn ordered_args(
+        &mut self,
+        what: &str,
+        params: &[Param],
+        args: &[Arg],
+        span: Span,
+    ) -> Lower<Vec<ExprId>> {
+        let names: Vec<Sym> = params.iter().map(|p| p.name.sym).collect();
+        let optional: Vec<bool> = params.iter().map(|p| p.default.is_some()).collect();
+        let found = self.match_args(what, &names, &optional, args, span)?;
+        Ok(found.iter().zip(params).filter_map(|(&arg, p)| arg.or(p.default)).collect())
+    }
+
+    /// Names of arguments of what the language itself has: those of the parameters, in their order.
+    pub(super) fn check_names(&mut self, what: &str, args: &[Arg]) -> Lower<()> {
+        let params = super::library::params(what);
+        for (n, arg) in args.iter().enumerate() {
+            let Some(name) = arg.name else { continue };
+            let text = self.cx.program.name(name.sym);
+            if params.get(n) == Some(&text) {
+                continue;
+            }
+            let (message, help) = match params {
+                [] => {
+                    (format!("`{what}` has no named parameters"), "leave the name out".to_string())
+                }
+                _ => (
+                    format!("parameter {} of `{what}` is not `{text}`", n + 1),
+                    format!("its parameters are {}, in this order", params.join(", ")),
+                ),
+            };
+            return Err(self.error(Code::MIR0211, name.span, message, help));
+        }
+        Ok(())
+    }
+
     /// The argument of each parameter, by position or by name.
     pub(super) fn match_args(
         &mut self,
@@ -164,6 +201,7 @@ impl Body<'_, '_, '_> {
         args: &[Arg],
         span: Span,
     ) -> Lower<[ExprId; N]> {
+        self.check_names(what, args)?;
         let values: Vec<ExprId> = args.iter().map(|a| a.value).collect();
         let count = values.len();
         <[ExprId; N]>::try_from(values).map_err(|_| {

@@ -81,10 +81,7 @@ impl Body<'_, '_, '_> {
         let decl = &program.ast[id];
         let text = program.name(decl.name.sym).to_string();
         let params = &decl.params[usize::from(receiver.is_some())..];
-        let names: Vec<Sym> = params.iter().map(|p| p.name.sym).collect();
-        let optional: Vec<bool> = params.iter().map(|p| p.default.is_some()).collect();
-        let found = self.match_args(&text, &names, &optional, args, span)?;
-        let given = found.iter().zip(params).filter_map(|(&arg, param)| arg.or(param.default));
+        let given = self.ordered_args(&text, params, args, span)?;
         let mut early: Vec<Option<Val>> = Vec::new();
         let mut exprs: Vec<ExprId> = Vec::new();
         let mut place = None;

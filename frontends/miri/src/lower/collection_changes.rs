@@ -40,6 +40,7 @@ impl Body<'_, '_, '_> {
             (TyKind::Map(..) | TyKind::Set(_), "clear") => {}
             _ => return Ok(None),
         }
+        self.check_names(name, args)?;
         if wanted.len() != args.len() {
             let message =
                 format!("`{name}` gets {} arguments instead of {}", args.len(), wanted.len());

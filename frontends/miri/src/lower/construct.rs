@@ -172,6 +172,7 @@ impl Body<'_, '_, '_> {
         let program = self.cx.program;
         let decl = &program.enums[n as usize];
         let text = format!("{}.{}", program.name(decl.name.sym), program.name(name.sym));
+        self.check_names(&text, args)?;
         let Some(at) = decl.variants.iter().position(|v| v.0.sym == name.sym) else {
             let names: Vec<&str> = decl.variants.iter().map(|v| program.name(v.0.sym)).collect();
             let help = format!("its variants are {}", names.join(", "));
@@ -223,7 +224,7 @@ impl Body<'_, '_, '_> {
             }
         }
         self.at(span);
-        if self.is_plain_enum(t) {
+        if self.cx.is_plain_enum(t) {
             return Ok(self.const_val(t, at as u64));
         }
         self.no_alloc(span, "a value of this enum")?;

@@ -187,7 +187,7 @@ impl Cx<'_> {
         match self.tys.kind(t) {
             TyKind::Atomic(_) => false,
             TyKind::Param(_) => true,
-            _ => self.is_element(t),
+            _ => self.is_element(t) || self.is_plain_enum(t),
         }
     }
 }

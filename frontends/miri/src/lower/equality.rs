@@ -53,13 +53,11 @@ impl Body<'_, '_, '_> {
         if let Some(p) = self.scalar(x.ty) {
             return self.b.compare(compare_op(BinaryOp::Eq, p), x.v, y.v);
         }
+        if let (Some(a), Some(b)) = (self.enum_tag(x), self.enum_tag(y)) {
+            return self.b.compare(Op::IcmpEq, a, b);
+        }
         match self.cx.tys.kind(x.ty) {
             TyKind::Str => self.rt_value(RtFn::StrEq, fixed::BOOL, &[x.v, y.v]),
-            TyKind::Enum(..) if self.is_copy(x.ty) => {
-                let a = self.b.value(Op::EnumTag, fixed::I32, &[x.v], 0);
-                let b = self.b.value(Op::EnumTag, fixed::I32, &[y.v], 0);
-                self.b.compare(Op::IcmpEq, a, b)
-            }
             TyKind::Vector(c, n) => {
                 let yes = self.b.func().const_bool(true);
                 (0..n).fold(yes, |all, i| {

@@ -31,6 +31,7 @@ impl Body<'_, '_, '_> {
         if let TyKind::Option(t) = to
             && !matches!(from, TyKind::Option(_))
         {
+            self.no_alloc(span, "an option")?;
             let val = self.coerce(val, t, span)?;
             return Ok(self.some(val, want));
         }
@@ -115,7 +116,10 @@ impl Body<'_, '_, '_> {
             &ExprKind::Str(s) => self.text_value(s, span),
             ExprKind::Format(parts) => self.format(parts, span),
             ExprKind::None => match want.map(|t| self.cx.tys.kind(t)) {
-                Some(TyKind::Option(_)) => Ok(self.none(want.unwrap_or(ty::ERROR))),
+                Some(TyKind::Option(_)) => {
+                    self.no_alloc(span, "an option")?;
+                    Ok(self.none(want.unwrap_or(ty::ERROR)))
+                }
                 _ => {
                     let help = "declare the type: `let x int? = None`";
                     Err(self.error(

@@ -193,7 +193,7 @@ impl Body<'_, '_, '_> {
                 {
                     return Err(self.host_capture(name, span));
                 }
-                _ if self.cx.is_element(t) => {
+                _ if self.cx.is_element(t) || self.cx.is_plain_enum(t) => {
                     let p = self.cx.machine(t, super::Form::Device);
                     CaptureKind::Value { ty: t, params: vec![p] }
                 }

@@ -222,17 +222,12 @@ impl Body<'_, '_, '_> {
         }
         self.cx.check_gpu_head(id)?;
         let decl = &program.ast[id];
-        if args.len() != decl.params.len() {
-            let text = program.name(decl.name.sym);
-            let message =
-                format!("`{text}` gets {} arguments instead of {}", args.len(), decl.params.len());
-            return Err(self.error(Code::MIR0211, span, message, "give one for each parameter"));
-        }
+        let args = self.ordered_args(program.name(decl.name.sym), &decl.params, args, span)?;
         let mut operands = Vec::new();
         let mut given: Vec<(u32, bool)> = Vec::new();
         let mut failed = false;
-        for (arg, param) in args.iter().zip(&decl.params) {
-            match self.launch_arg(arg.value, param, &mut given) {
+        for (&arg, param) in args.iter().zip(&decl.params) {
+            match self.launch_arg(arg, param, &mut given) {
                 Ok(values) => operands.extend(values),
                 Err(Poisoned) => failed = true,
             }
@@ -346,6 +341,14 @@ impl Body<'_, '_, '_> {
         if let ExprKind::Call(callee, args) = &program.ast[e].kind
             && self.free_name(*callee) == Some("Dim3")
         {
+            let axes: Vec<Option<Sym>> =
+                ["x", "y", "z"].iter().map(|axis| program.names.find(axis)).collect();
+            // Arguments by name stand in any order.
+            let by_name = |axis: &Option<Sym>| {
+                args.iter().find(|a| a.name.is_some_and(|name| Some(name.sym) == *axis))
+            };
+            let named: Vec<&Arg> = axes.iter().filter_map(by_name).collect();
+            let args = if named.is_empty() { args.iter().collect() } else { named };
             for arg in args {
                 sizes.extend(self.known_int(arg.value));
             }

@@ -464,20 +464,16 @@ impl Body<'_, '_, '_> {
             return Err(self.error(Code::MIR1803, span, message, "use the fields of the struct"));
         };
         let f = &program.ast[method];
-        if f.params.len() != args.len() + 1 {
-            let message =
-                format!("`{name}` gets {} arguments instead of {}", args.len(), f.params.len() - 1);
-            return Err(self.error(Code::MIR0211, span, message, "give one for each parameter"));
-        }
+        let args = self.ordered_args(name, &f.params[1..], args, span)?;
         let subst = self.cx.subst_of(&f.generics, type_args);
         let outer = std::mem::replace(&mut self.subst, subst);
         let mut vals = Vec::new();
         let mut fine = Ok(());
-        for (arg, param) in args.iter().zip(&f.params[1..]) {
+        for (&arg, param) in args.iter().zip(&f.params[1..]) {
             let val = match self.resolve(param.ty) {
                 Ok(t) => {
                     let inner = std::mem::replace(&mut self.subst, outer.clone());
-                    let val = self.expr_as(arg.value, t);
+                    let val = self.expr_as(arg, t);
                     self.subst = inner;
                     val
                 }

@@ -124,6 +124,7 @@ impl Body<'_, '_, '_> {
             let message = format!("a `{}` cannot be called", self.cx.ty_name(callee.ty));
             return Err(self.error(Code::MIR0202, span, message, "call a function"));
         };
+        self.check_names("a function value", args)?;
         let params = self.cx.tys.items(params).to_vec();
         if params.len() != args.len() {
             let message =

@@ -85,6 +85,40 @@ pub(crate) fn is_known(name: &str) -> bool {
     !known(name).is_empty() || super::types::BUILTIN.contains(&name)
 }
 
+/// The parameters of what the language itself has: functions, methods, and the components of
+/// vectors. Empty where arguments have no names.
+pub(super) fn params(name: &str) -> &'static [&'static str] {
+    match name {
+        "print" | "println" | "eprint" | "eprintln" | "hash_u32" => &["s"],
+        "panic" => &["text"],
+        "abs" | "sqrt" | "exp" | "exp2" | "log" | "log2" | "floor" | "ceil" | "round" | "sin"
+        | "cos" | "tan" | "tanh" | "fract" | "sign" | "sigmoid" => &["x"],
+        "min" | "max" | "dot" | "cross" => &["a", "b"],
+        "pow" => &["x", "y"],
+        "atan2" => &["y", "x"],
+        "step" => &["edge", "x"],
+        "clamp" => &["x", "lo", "hi"],
+        "mix" => &["a", "b", "t"],
+        "smoothstep" => &["lo", "hi", "x"],
+        "normalize" => &["v"],
+        "reflect" => &["v", "n"],
+        "atomic_compare_exchange" => &["buf", "i", "expected", "desired"],
+        "atomic_add" | "atomic_sub" | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or"
+        | "atomic_xor" | "atomic_exchange" => &["buf", "i", "v"],
+        "read_bytes" | "read_text" => &["path"],
+        "write_bytes" | "write_text" => &["path", "data"],
+        "Vec2" | "Vec3" | "Vec4" => &["x", "y", "z", "w"],
+        "launch" => &["grid", "block"],
+        "shuffle_down" => &["v", "n"],
+        "reduce" => &["init", "fold"],
+        "set" | "insert" => &["i", "v"],
+        "element_at" | "get" | "remove_at" => &["i"],
+        "push" | "add" | "contains" | "index_of" => &["v"],
+        "take" | "skip" => &["n"],
+        _ => &[],
+    }
+}
+
 /// The numbers of the library.
 pub(super) fn number(name: &str) -> Option<f64> {
     Some(match name {

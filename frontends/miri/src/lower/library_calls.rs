@@ -26,6 +26,7 @@ impl Body<'_, '_, '_> {
             let help = "print on the host, after a readback";
             return Err(self.error(code, span, message, help));
         }
+        self.check_names(name, args)?;
         if !self.device && !name.starts_with("atomic_") {
             self.refuse_resident_args(args)?;
         }

@@ -191,14 +191,20 @@ impl Cx<'_> {
         }
     }
 
+    /// Whether a type is an enum of variants without fields.
+    pub(super) fn is_plain_enum(&mut self, t: Ty) -> bool {
+        match self.tys.kind(t) {
+            TyKind::Enum(n, args) => self.variants(n, args).iter().all(|v| v.1.is_empty()),
+            _ => false,
+        }
+    }
+
     pub(super) fn enum_machine(&mut self, t: Ty, n: u32, args: TyList, form: Form) -> TypeId {
         let variants = self.variants(n, args);
         let is_value = variants.iter().all(|v| v.1.is_empty());
         if form != Form::Host {
-            return match is_value {
-                true => self.machine(t, Form::Host),
-                false => fixed::UNIT,
-            };
+            // The number of the variant.
+            return if is_value { fixed::I32 } else { fixed::UNIT };
         }
         if !is_value && self.is_copied(t) {
             let parts = self.enum_parts(n, args).types;

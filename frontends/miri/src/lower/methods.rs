@@ -56,6 +56,7 @@ impl Body<'_, '_, '_> {
                 return self.call_value(f, args, span);
             }
         }
+        self.check_names(&text, args)?;
         self.at(span);
         let found = match kind {
             TyKind::Array(t, _) | TyKind::List(t) => self.list_method(val, t, &text, args, span)?,

@@ -193,6 +193,7 @@ impl Body<'_, '_, '_> {
                 self.b.value(Op::StructNew, to, &parts, 0)
             }
             TyKind::Array(element, _) => self.pack_inline(val, element, of),
+            TyKind::Enum(..) => self.enum_tag(val).unwrap_or(v),
             _ if self.scalar(t).is_some() => self.b.cast(v, to),
             _ => v,
         }

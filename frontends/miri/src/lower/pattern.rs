@@ -268,20 +268,14 @@ impl Body<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether a type is an enum whose variants have no fields.
-    pub(super) fn is_plain_enum(&mut self, t: Ty) -> bool {
-        match self.cx.tys.kind(t) {
-            TyKind::Enum(n, args) => self.cx.variants(n, args).iter().all(|v| v.1.is_empty()),
-            _ => false,
-        }
-    }
-
     /// The number of the variant of an enum whose values are copied.
-    fn enum_tag(&mut self, val: Val) -> Option<Value> {
+    pub(super) fn enum_tag(&mut self, val: Val) -> Option<Value> {
         if !matches!(self.cx.tys.kind(val.ty), TyKind::Enum(..)) || !self.is_copy(val.ty) {
             return None;
         }
-        Some(match self.is_plain_enum(val.ty) {
+        Some(match self.cx.is_plain_enum(val.ty) {
+            // Devices have the number itself.
+            true if self.device => val.v,
             true => self.b.value(Op::EnumTag, fixed::I32, &[val.v], 0),
             false => self.b.value(Op::StructGet, fixed::I32, &[val.v], 0),
         })

@@ -20,6 +20,7 @@ impl Body<'_, '_, '_> {
             let message = format!("`Vec{n}` has {n} components, not {}", args.len());
             return Err(self.error(Code::MIR0211, span, message, "give one value for each"));
         }
+        self.check_names(&format!("Vec{n}"), args)?;
         let mut parts = Vec::with_capacity(4);
         for arg in args {
             parts.push(self.expr_as(arg.value, component)?.v);
