@@ -233,25 +233,30 @@ impl Random {
     }
 
     fn list_statements(&mut self, depth: usize) -> Vec<Statement> {
-        (0..2 + self.below(4)).map(|_| self.list_statement(depth)).collect()
+        (0..2 + self.below(4)).map(|_| self.list_statement(depth, depth >= 3)).collect()
     }
 
-    fn list_statement(&mut self, depth: usize) -> Statement {
+    /// A few statements that have none inside.
+    fn plain_statements(&mut self, depth: usize) -> Vec<Statement> {
+        (0..1 + self.below(3)).map(|_| self.list_statement(depth, true)).collect()
+    }
+
+    fn list_statement(&mut self, depth: usize, is_plain: bool) -> Statement {
         let (to, from) = (self.below(LISTS.len()), self.below(LISTS.len()));
         let (at, from_at) = (self.index(depth), self.index(depth));
         let number = self.below(9) as i64 - 3;
         let (table, row) = (self.below(TABLES), self.below(ROWS));
-        match self.below(if depth < 3 { 20 } else { 12 }) {
+        match self.below(if is_plain { 12 } else { 20 }) {
             11 => Statement::SetInTable { table, row, at, from, from_at, more: number },
             12..14 => {
-                let body = self.list_statements(depth);
+                let body = self.plain_statements(depth);
                 Statement::NameRow { table, row, body, to, at, from_at }
             }
             8 => Statement::SetInRow { row, at, from, from_at, more: number },
             9 => Statement::PutRow { row, from },
             10 => Statement::TakeRow { to, row },
             14..16 => {
-                let body = self.list_statements(depth);
+                let body = self.plain_statements(depth);
                 Statement::Name { row, body, to, at, from_at }
             }
             0 => Statement::Copy { to, from },
@@ -428,7 +433,7 @@ fn copies_of_lists_stay_what_they_are() {
     let place = Place::new();
     let mut random = Random(1);
     let (mut text, mut calls, mut expected) = (String::new(), String::new(), String::new());
-    for n in 0..100 {
+    for n in 0..150 {
         let statements: Vec<Statement> = (0..2).flat_map(|_| random.list_statements(0)).collect();
         write!(text, "fn program{n}()\n    var seen = List<List<int>>()\n").unwrap();
         for (k, list) in LISTS.iter().enumerate() {
