@@ -370,7 +370,7 @@ impl Body<'_, '_, '_> {
         }
         let mut body = Body::new(cx, Builder::new(&mut f), true, subst);
         body.at(forall.head);
-        body.kernel = Some(Kernel { named: false, frame });
+        body.kernel = Some(Kernel { named: false, frame, inside: None });
         for ((capture, local), params) in captures.iter().zip(&locals).zip(&values) {
             match &capture.kind {
                 CaptureKind::Buffers(parts) => {
@@ -391,6 +391,7 @@ impl Body<'_, '_, '_> {
         }
         // Positions past the end do nothing.
         let exit = body.new_block();
+        let together = body.acts_together(&forall.body);
         for (n, axis) in axes.iter().enumerate() {
             let mut at = body.b.value(Op::GpuGlobalId, fixed::U32, &[], n as u64);
             if folded {
@@ -410,9 +411,14 @@ impl Body<'_, '_, '_> {
             };
             let end = body.b.cast(extent, fixed::U32);
             let inside = body.b.compare(Op::IcmpUlt, at, end);
-            let go_on = body.new_block();
-            body.b.cbr(inside, go_on, exit);
-            body.enter(go_on);
+            if let (true, Some(kernel)) = (together, body.kernel) {
+                let all = kernel.inside.map_or(inside, |all| body.b.same(Op::IAnd, &[all, inside]));
+                body.kernel = Some(Kernel { inside: Some(all), ..kernel });
+            } else {
+                let go_on = body.new_block();
+                body.b.cbr(inside, go_on, exit);
+                body.enter(go_on);
+            }
             let at = body.b.cast(at, fixed::I32);
             let is_zero = body.b.func().as_bits(start) == Some(0);
             let i = if is_zero { at } else { body.b.same(Op::IAdd, &[start, at]) };
@@ -427,6 +433,22 @@ impl Body<'_, '_, '_> {
         body.b.finish();
         self.cx.finish_kernel(fn_id, f);
         Ok(fn_id)
+    }
+
+    /// Whether the body of a `forall` has a barrier or an operation of warps, for which invocations
+    /// without an index must stay.
+    fn acts_together(&self, block: &Block) -> bool {
+        let program = self.cx.program;
+        let mut found = false;
+        walk_scoped(&program.ast, block, Vec::new(), &mut |node, _| {
+            if let Node::Expr(e) = node
+                && let ExprKind::Member(base, name) = program.ast[e].kind
+            {
+                found |= self.free_name(base) == Some("kernel")
+                    && matches!(program.name(name.sym), "barrier" | "warp");
+            }
+        });
+        found
     }
 
     /// Names for the buffers of a resident binding, in a kernel.

@@ -159,7 +159,7 @@ impl Cx<'_> {
         writes::check(program, &decl.body, &checked, &mut self.doubtful_writes);
         let mut body = Body::new(self, Builder::new(&mut f), true, Vec::new());
         body.at(decl.head);
-        body.kernel = Some(Kernel { named: true, frame: false });
+        body.kernel = Some(Kernel { named: true, frame: false, inside: None });
         for (param, (t, parts, values)) in decl.params.iter().zip(params) {
             let values: Vec<Value> = values;
             if let Some(parts) = parts {

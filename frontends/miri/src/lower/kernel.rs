@@ -18,6 +18,9 @@ pub(super) struct Kernel {
     pub(super) named: bool,
     /// Whether it is a pass of a frame, where `frame` means something.
     pub(super) frame: bool,
+    /// In a `forall` that all invocations of a workgroup go through together: whether this one has
+    /// an index. One that has none reads zeros and writes nothing.
+    pub(super) inside: Option<Value>,
 }
 
 /// Bytes of an array of a workgroup or an invocation at most.

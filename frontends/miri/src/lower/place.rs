@@ -176,7 +176,12 @@ impl Body<'_, '_, '_> {
             let span = self.expr_span(index);
             return Err(self.mismatch(span, val.ty, ty::INT));
         }
-        Ok(self.as_index(val))
+        let i = self.as_index(val);
+        let Some(inside) = self.kernel.and_then(|kernel| kernel.inside) else { return Ok(i) };
+        // An index that no array has.
+        let id = self.b.ty(i);
+        let none = self.b.const_bits(id, u64::MAX);
+        Ok(self.b.value(Op::Select, id, &[inside, i, none], 0))
     }
 
     pub(super) fn as_index(&mut self, val: Val) -> Value {
