@@ -17,6 +17,8 @@ pub(super) enum ConstValue {
     Float(f64),
     Bool(bool),
     Str(Sym),
+    /// A text made of others, by its number in [`Cx::joined_texts`].
+    Joined(u32),
 }
 
 /// A constant.
@@ -27,6 +29,8 @@ pub(super) struct Const {
     pub(super) ty: Option<Ty>,
 }
 
+/// Bytes of a constant text at most.
+const MAX_TEXT: usize = 1 << 20;
 /// Constants that lead to each other.
 const MAX_DEPTH: u32 = 64;
 
@@ -84,7 +88,7 @@ impl Cx<'_> {
             ConstValue::Int(_) => self.tys.is_int(t),
             ConstValue::Float(_) => self.tys.is_float(t),
             ConstValue::Bool(_) => t == ty::BOOL,
-            ConstValue::Str(_) => t == ty::STR,
+            ConstValue::Str(_) | ConstValue::Joined(_) => t == ty::STR,
         };
         let name = self.ty_name(t);
         if !fits {
@@ -92,7 +96,7 @@ impl Cx<'_> {
                 ConstValue::Int(_) => "int",
                 ConstValue::Float(_) => "float",
                 ConstValue::Bool(_) => "bool",
-                ConstValue::Str(_) => "String",
+                ConstValue::Str(_) | ConstValue::Joined(_) => "String",
             };
             let message = format!("expected `{name}`, found `{found}`");
             self.error(Code::MIR0202, at, message, format!("give a `{name}`"));
@@ -222,10 +226,29 @@ impl Cx<'_> {
             ExprKind::Binary(op, a, b) => {
                 let a = self.const_value(a, subst, depth + 1)?;
                 let b = self.const_value(b, subst, depth + 1)?;
+                if op == BinaryOp::Add
+                    && let (Some(x), Some(y)) = (self.const_text(a), self.const_text(b))
+                {
+                    if x.len() + y.len() > MAX_TEXT {
+                        return None;
+                    }
+                    let joined = format!("{x}{y}");
+                    self.joined_texts.push(joined);
+                    return Some(Joined(self.joined_texts.len() as u32 - 1));
+                }
                 return binary(op, a, b);
             }
             _ => return None,
         })
+    }
+
+    /// The text of a constant that is one.
+    pub(super) fn const_text(&self, value: ConstValue) -> Option<&str> {
+        match value {
+            ConstValue::Str(s) => Some(self.program.name(s)),
+            ConstValue::Joined(n) => self.joined_texts.get(n as usize).map(String::as_str),
+            ConstValue::Int(_) | ConstValue::Float(_) | ConstValue::Bool(_) => None,
+        }
     }
 
     /// Whether an expression is a literal, or made of literals, so that it takes the type of its
@@ -273,7 +296,7 @@ fn convert(value: ConstValue, to: PrimType) -> Option<ConstValue> {
         ConstValue::Float(x) if to == PrimType::F32 => ConstValue::Float(f64::from(x as f32)),
         ConstValue::Float(x) if to.is_float() => ConstValue::Float(x),
         ConstValue::Float(x) => ConstValue::Int((x as i128).clamp(min, max)),
-        ConstValue::Bool(_) | ConstValue::Str(_) => return None,
+        ConstValue::Bool(_) | ConstValue::Str(_) | ConstValue::Joined(_) => return None,
     })
 }
 

@@ -55,9 +55,12 @@ impl Body<'_, '_, '_> {
                 match self.cx.constant(name, pattern.span).map(|known| known.value) {
                     None => Cover::All,
                     Some(ConstValue::Bool(b)) => Cover::Case(b.into(), Vec::new()),
-                    Some(ConstValue::Int(_) | ConstValue::Float(_) | ConstValue::Str(_)) => {
-                        Cover::One
-                    }
+                    Some(
+                        ConstValue::Int(_)
+                        | ConstValue::Float(_)
+                        | ConstValue::Str(_)
+                        | ConstValue::Joined(_),
+                    ) => Cover::One,
                 }
             }
             &PatternKind::Literal(e) => match program.ast[e].kind {

@@ -85,16 +85,26 @@ impl Body<'_, '_, '_> {
             ConstValue::Int(n) => self.int_literal(n, declared.or(want), span),
             ConstValue::Float(x) => Ok(self.float_literal(x, None, declared.or(want))),
             ConstValue::Bool(b) => Ok(self.const_val(ty::BOOL, u64::from(b))),
-            ConstValue::Str(s) => self.text_value(s, span),
+            ConstValue::Str(_) | ConstValue::Joined(_) => {
+                self.no_text(span)?;
+                let text = self.cx.const_text(value).unwrap_or_default().to_string();
+                Ok(self.text(&text))
+            }
         }
+    }
+
+    /// Kernels have no texts.
+    fn no_text(&mut self, span: Span) -> Lower<()> {
+        if !self.device {
+            return Ok(());
+        }
+        let help = "print on the host, after a readback";
+        Err(self.error(Code::MIR1802, span, "a kernel cannot make a text", help))
     }
 
     /// A text.
     pub(super) fn text_value(&mut self, s: Sym, span: Span) -> Lower<Val> {
-        if self.device {
-            let help = "print on the host, after a readback";
-            return Err(self.error(Code::MIR1802, span, "a kernel cannot make a text", help));
-        }
+        self.no_text(span)?;
         let text = self.cx.program.name(s).to_string();
         Ok(self.text(&text))
     }

@@ -168,6 +168,8 @@ pub(crate) struct Cx<'p> {
     consts: FxHashMap<StmtId, Option<consts::Const>>,
     /// Constants of the functions around the present place.
     local_consts: Vec<(Sym, StmtId)>,
+    /// Texts of constants that are made of other texts.
+    joined_texts: Vec<String>,
     /// Block shapes of launched kernels, with the first launch.
     blocks: FxHashMap<FnDeclId, ([u32; 3], Span)>,
     lambdas: u32,
@@ -217,6 +219,7 @@ pub(crate) fn lower(
         cells: FxHashMap::default(),
         consts: FxHashMap::default(),
         local_consts: Vec::new(),
+        joined_texts: Vec::new(),
         blocks: FxHashMap::default(),
         lambdas: 0,
         script: false,
