@@ -5,6 +5,7 @@ pub(crate) mod command;
 pub(crate) mod cuda;
 mod driver;
 mod rust;
+mod rust_calls;
 mod rust_loops;
 mod rust_values;
 
@@ -63,6 +64,8 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(methods, 1e6, "call", rust::methods),
     host!(enums, 200_000.0, "match", rust::enums),
     host!(options, 1.5e6, "call", rust::options),
+    host!(recursion, 1.0, "run", rust_calls::recursion),
+    host!(tuples, 2e4, "round", rust_calls::tuples),
     host!(parse, 50_000.0, "number", rust::parse),
     host!(particles, 100_000.0, "particle", rust::particles),
     host!(grid, 5.0 * 298.0 * 298.0, "point", rust::grid),

@@ -5,7 +5,7 @@ use super::signature::{machine_prim, machine_type, signature_by_address};
 use crate::pure::{Calls, Pure, constant};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    self, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode, types,
+    self, BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode, types,
 };
 use cranelift_module::Module as _;
 use magpie_diag::Span;
@@ -97,6 +97,10 @@ impl Translator<'_, '_, '_> {
             Op::ISdivTrap | Op::IUdivTrap | Op::ISremTrap | Op::IUremTrap => {
                 Some(self.checked_division(i))
             }
+            Op::ISdiv | Op::IUdiv | Op::ISrem | Op::IUrem => {
+                let args = self.args(i);
+                Some(self.division(data.op, self.prim(f.arg(i, 0)), &args))
+            }
             op => {
                 let args = self.args(i);
                 // `select` has its condition first.
@@ -144,7 +148,50 @@ impl Translator<'_, '_, '_> {
             Op::IUdivTrap => Op::IUdiv,
             _ => Op::IUrem,
         };
-        Pure { b: &mut self.b, calls: self.code }.emit(total, p, p, &args).unwrap_or(args[0])
+        self.division(total, p, &args)
+    }
+
+    /// A division that gives a result for all operands. Processors take much longer for numbers of
+    /// 64 bits, and most numbers are small: those are divided as what they are.
+    fn division(&mut self, op: Op, p: PrimType, args: &[ir::Value]) -> ir::Value {
+        let &[x, y] = args else { return args[0] };
+        let pure = |t: &mut Self, p, args: &[ir::Value]| {
+            Pure { b: &mut t.b, calls: t.code }.emit(op, p, p, args).unwrap_or(args[0])
+        };
+        let is_constant = |v| {
+            self.b
+                .func
+                .dfg
+                .value_def(v)
+                .inst()
+                .is_some_and(|i| self.b.func.dfg.insts[i].opcode() == ir::Opcode::Iconst)
+        };
+        if p.bit_width() != 64 || is_constant(y) {
+            return pure(self, p, args);
+        }
+        let unsigned = match op {
+            Op::ISdiv | Op::IUdiv => Op::IUdiv,
+            _ => Op::IUrem,
+        };
+        let (small, large) = (self.b.create_block(), self.b.create_block());
+        let done = self.b.create_block();
+        let result = self.b.append_block_param(done, types::I64);
+        let both = self.b.ins().bor(x, y);
+        let high = self.b.ins().ushr_imm_u(both, 32);
+        self.b.ins().brif(high, large, &[], small, &[]);
+        self.b.switch_to_block(small);
+        let (a, d) = (self.b.ins().ireduce(types::I32, x), self.b.ins().ireduce(types::I32, y));
+        let calls = &mut *self.code;
+        let v =
+            Pure { b: &mut self.b, calls }.emit(unsigned, PrimType::U32, PrimType::U32, &[a, d]);
+        let v = v.unwrap_or(a);
+        let v = self.b.ins().uextend(types::I64, v);
+        self.b.ins().jump(done, &[BlockArg::Value(v)]);
+        self.b.switch_to_block(large);
+        let v = pure(self, p, args);
+        self.b.ins().jump(done, &[BlockArg::Value(v)]);
+        self.b.switch_to_block(done);
+        result
     }
 
     /// Goes on when `condition` is false; else panics in a block off the hot path.

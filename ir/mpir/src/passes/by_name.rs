@@ -66,7 +66,8 @@ const PASSES: &[(&str, Pass)] = &[
             Ok(())
         }),
     ),
-    ("thread_jumps", Pass::Function(|f, _, ctx| thread_jumps(f, ctx))),
+    ("tail_calls", Pass::Module(all_tail_calls)),
+    ("thread_jumps", Pass::Function(thread_jumps)),
     (
         "unbox_characters",
         Pass::Module(|m| {
@@ -76,6 +77,7 @@ const PASSES: &[(&str, Pass)] = &[
     ),
     ("unroll", Pass::Function(|f, _, ctx| unroll(f, ctx))),
     ("unroll_barriers", Pass::Function(|f, _, ctx| unroll_barriers(f, ctx))),
+    ("use_ranges", Pass::Function(|f, _, ctx| use_ranges(f, ctx))),
     ("widen_counted", Pass::Typed(widen_counted)),
 ];
 
@@ -127,6 +129,14 @@ fn inline(module: &mut Module) -> Result<(), String> {
         Some(fault) => Err(fault.message.clone()),
         None => Ok(()),
     }
+}
+
+fn all_tail_calls(module: &mut Module) -> Result<(), String> {
+    for id in module.fn_ids() {
+        let Module { types, fns, .. } = module;
+        tail_calls(&mut fns[id.index()], id, types);
+    }
+    Ok(())
 }
 
 fn optimize(module: &mut Module) -> Result<(), String> {

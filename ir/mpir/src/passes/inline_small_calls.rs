@@ -3,6 +3,7 @@
 //! A call costs more than what a small function does. The callees are optimised before.
 
 use super::inline_calls::{Scratch, callee, inline_into};
+use crate::analysis::CallGraph;
 use crate::{FnId, Module, MpirFn};
 
 /// Instructions of a function that is small.
@@ -10,18 +11,66 @@ const SMALL: usize = 40;
 /// A function may grow by so many instructions; when more would come, only smaller ones are inlined.
 const MAX_GROWTH: usize = 2000;
 
-/// Replaces calls in a host function by the bodies of the callees that are small. `sizes`
-/// has the size of each function that may be copied.
+/// What is known of the functions that were optimised.
+pub(super) struct Callees {
+    /// The sizes of those that can be copied.
+    sizes: Vec<Option<usize>>,
+    /// Whether a function may call itself in the end.
+    is_recursive: Vec<bool>,
+    /// Of a recursive function, the only one that it calls, when that is another.
+    partners: Vec<Option<FnId>>,
+}
+
+impl Callees {
+    /// Nothing is optimised so far.
+    pub(super) fn new(module: &Module, graph: &CallGraph) -> Callees {
+        Callees {
+            sizes: vec![None; module.fns.len()],
+            is_recursive: module.fn_ids().map(|f| graph.is_recursive(f)).collect(),
+            partners: vec![None; module.fns.len()],
+        }
+    }
+
+    /// Remembers a function that was optimised.
+    pub(super) fn learn(&mut self, f: &MpirFn, id: FnId) {
+        let size = f.live_inst_count() + f.blocks.len();
+        let fits = size <= SMALL && !f.blocks.is_empty();
+        self.sizes[id.index()] = fits.then_some(size);
+        let insts = f.blocks.iter().flat_map(|b| &b.insts);
+        let mut called: Vec<FnId> = insts.filter_map(|&i| callee(f, i)).collect();
+        called.retain(|c| self.is_recursive[c.index()]);
+        called.sort_unstable();
+        called.dedup();
+        // One that became a loop is recursive no more.
+        self.is_recursive[id.index()] &= !called.is_empty();
+        self.partners[id.index()] = match called[..] {
+            [only] if only != id => Some(only),
+            _ => None,
+        };
+    }
+
+    /// The size of a function that may be copied into another.
+    fn size(&self, callee: FnId, into: FnId) -> Option<usize> {
+        let n = callee.index();
+        let once = self.partners[n] == Some(into) && self.is_recursive[into.index()];
+        self.sizes[n].filter(|_| once || !self.is_recursive[n])
+    }
+}
+
+/// Replaces calls in a host function by the bodies of the callees that are small. Two
+/// functions that call each other become one that calls itself.
 pub(super) fn inline_small_calls(
     module: &mut Module,
     id: FnId,
-    sizes: &[Option<usize>],
+    callees: &Callees,
     scratch: &mut Scratch,
 ) -> bool {
     let f = module.func(id);
     let insts = f.blocks.iter().flat_map(|b| &b.insts);
-    let called: Vec<usize> =
-        insts.filter_map(|&i| sizes[callee(f, i)?.index()]).filter(|&size| size <= SMALL).collect();
+    let called: Vec<usize> = insts
+        .filter_map(|&i| callees.size(callee(f, i)?, id))
+        .filter(|&size| size <= SMALL)
+        .collect();
     let growth = |limit: usize| called.iter().filter(|&&size| size <= limit).sum::<usize>();
     let mut limit = SMALL;
     while growth(limit) > MAX_GROWTH {
@@ -30,12 +79,6 @@ pub(super) fn inline_small_calls(
     if growth(limit) == 0 {
         return false;
     }
-    let may = |callee: FnId| sizes[callee.index()].is_some_and(|size| size <= limit);
+    let may = |callee: FnId| callees.size(callee, id).is_some_and(|size| size <= limit);
     inline_into(module, id, &may, scratch)
-}
-
-/// The size of a function for its callers, if it can be copied at all.
-pub(super) fn size_as_callee(f: &MpirFn) -> Option<usize> {
-    let size = f.live_inst_count() + f.blocks.len();
-    (size <= SMALL && !f.blocks.is_empty()).then_some(size)
 }

@@ -1,7 +1,7 @@
 //! The order of the passes.
 
 use super::inline_calls::Scratch;
-use super::inline_small_calls::{inline_small_calls, size_as_callee};
+use super::inline_small_calls::{Callees, inline_small_calls};
 use super::preconditions::elide_or_find;
 use super::*;
 use crate::analysis::{CallGraph, LaunchFacts};
@@ -28,21 +28,26 @@ macro_rules! steps {
 /// Host functions that are not lowered.
 const OWNERSHIP: &[Step] = steps![hoist_uniqueness(types), hoist_views(types)];
 
-/// Lowered host functions, before loops are widened.
-const HOST: &[Step] = steps![
-    lower_structs(types),
-    promote_slots,
-    simplify_cfg,
-    fold(types),
-    gvn(types),
+/// Lowered host functions: everything is a value.
+const HOST: &[Step] =
+    steps![lower_structs(types), promote_slots, simplify_cfg, fold(types), gvn(types)];
+
+/// Branches past branches; the steps behind the first are taken only when that changes something.
+const THREAD: &[Step] = steps![thread_jumps(types), simplify_cfg, fold(types), gvn(types)];
+
+/// A branch may lead past as many others.
+const MAX_THREADED: usize = 4;
+
+/// Then, before loops are widened.
+const HOST_LOOPS: &[Step] = steps![
+    use_ranges,
     elide_index_checks,
-    thread_jumps,
     sccp,
     simplify_cfg,
     fuse_branches,
     simplify_cfg,
     fold(types),
-    licm(types),
+    licm(types)
 ];
 
 /// And after it.
@@ -127,25 +132,31 @@ impl Pipeline {
     /// Optimises all lowered host functions of a module. Small ones become parts of their callers.
     pub fn optimize_host(&mut self, module: &mut Module) {
         let graph = CallGraph::new(module);
-        let mut sizes = vec![None; module.fns.len()];
+        let mut callees = Callees::new(module, &graph);
         let mut scratch = Scratch::default();
         for &id in graph.bottom_up() {
             if module.func(id).domain != Domain::LowHost {
                 continue;
             }
             let start = self.times.is_some().then(Instant::now);
-            inline_small_calls(module, id, &sizes, &mut scratch);
+            inline_small_calls(module, id, &callees, &mut scratch);
             self.note("inline_small_calls", start);
             self.optimize_host_function(module, id);
-            if !graph.is_recursive(id) {
-                sizes[id.index()] = size_as_callee(module.func(id));
-            }
+            callees.learn(module.func(id), id);
         }
     }
 
     fn optimize_host_function(&mut self, module: &mut Module, id: FnId) {
         self.with_fn(module, id, |pipeline, module, f| {
             pipeline.run_all(module, f, HOST);
+            pipeline.repeat(module, f, THREAD, MAX_THREADED);
+            let start = pipeline.times.is_some().then(Instant::now);
+            let is_loop_now = tail_calls(f, id, &module.types);
+            pipeline.after(module, f, "tail_calls", start);
+            if is_loop_now {
+                pipeline.run_all(module, f, &THREAD[1..]);
+            }
+            pipeline.run_all(module, f, HOST_LOOPS);
             let start = pipeline.times.is_some().then(Instant::now);
             widen_counted(f, &mut module.types, &mut pipeline.ctx);
             pipeline.after(module, f, "widen_counted", start);
@@ -160,7 +171,7 @@ impl Pipeline {
         self.with_fn(module, id, |pipeline, module, f| {
             pipeline.run_all(module, f, DEVICE);
             let mut changed = pipeline.run_all(module, f, BRANCHES);
-            if pipeline.unroll(module, f, UNROLL) {
+            if pipeline.repeat(module, f, UNROLL, MAX_UNROLLED_LEVELS) {
                 changed = false;
             }
             changed |= pipeline.run_all(module, f, LOOPS);
@@ -178,21 +189,21 @@ impl Pipeline {
     /// Unrolls loops with barriers of an optimised kernel, for code generation that treats what is
     /// between barriers each for itself ([`unroll_barriers`]).
     pub fn unroll_barriers(&mut self, module: &Module, f: &mut MpirFn) {
-        if self.unroll(module, f, UNROLL_BARRIERS) {
+        if self.repeat(module, f, UNROLL_BARRIERS, MAX_UNROLLED_LEVELS) {
             self.run_all(module, f, AGAIN);
             self.run_all(module, f, CLEAN);
             f.compact(|_| true);
         }
     }
 
-    /// Takes the steps of an unrolling, the first of which unrolls; whether it did.
-    fn unroll(&mut self, module: &Module, f: &mut MpirFn, steps: &[Step]) -> bool {
-        let mut levels = 0;
-        while levels < MAX_UNROLLED_LEVELS && self.run(module, f, &steps[0]) {
+    /// Takes steps as long as the first changes something, at most `times`; whether it did.
+    fn repeat(&mut self, module: &Module, f: &mut MpirFn, steps: &[Step], times: usize) -> bool {
+        let mut done = 0;
+        while done < times && self.run(module, f, &steps[0]) {
             self.run_all(module, f, &steps[1..]);
-            levels += 1;
+            done += 1;
         }
-        levels > 0
+        done > 0
     }
 
     /// Elides the bounds checks of an optimised kernel that are proved; and finds preconditions for

@@ -20,7 +20,7 @@
 //! and is then rewritten like any other function.
 
 use super::inline_calls::Scratch;
-use super::inline_small_calls::{inline_small_calls, size_as_callee};
+use super::inline_small_calls::{Callees, inline_small_calls};
 use crate::analysis::CallGraph;
 use crate::{Domain, Flags, FnId, Inst, Module, MpirFn, Op, Value, ValueDef, imm_pair};
 use magpie_diag::Span;
@@ -65,17 +65,17 @@ fn makes_callables(f: &MpirFn) -> bool {
 
 /// Makes small functions that return callables parts of their callers.
 fn inline_makers(m: &mut Module, graph: &CallGraph) {
-    let mut sizes = vec![None; m.fns.len()];
+    let mut makers = Callees::new(m, graph);
     let mut scratch = Scratch::default();
     for &id in graph.bottom_up() {
         if m.func(id).domain != Domain::Host {
             continue;
         }
-        inline_small_calls(m, id, &sizes, &mut scratch);
+        inline_small_calls(m, id, &makers, &mut scratch);
         let f = m.func(id);
         let is_maker = signature_of(&m.types, f.ret_ty).is_some() && makes_callables(f);
         if is_maker && !graph.is_recursive(id) {
-            sizes[id.index()] = size_as_callee(f);
+            makers.learn(f, id);
         }
     }
 }

@@ -14,6 +14,7 @@
 mod control;
 mod device_fn;
 mod graph;
+mod host_calls;
 mod host_loop;
 mod kernel;
 mod memory;
@@ -25,6 +26,7 @@ use crate::{FnId, Module, Op};
 use magpie_types::{PrimType, TypeCtx, TypeId, TypeKind};
 
 pub use graph::{GraphShape, any_graph, random_graph_kernel, reducible_graph};
+pub use host_calls::random_calls;
 pub use host_loop::{LoopProgram, random_loop};
 pub use kernel::random_kernel;
 pub use rng::Rng;

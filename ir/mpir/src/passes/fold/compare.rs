@@ -3,7 +3,7 @@
 use super::{Folder, Outcome};
 use crate::analysis::predicate::{Predicate, Relation};
 use crate::eval::sign_extend;
-use crate::{Inst, Op, Value};
+use crate::{Flags, Inst, Op, Value};
 use magpie_types::{PrimType, fixed};
 
 pub(super) fn simplify(fx: &mut Folder, i: Inst) -> Outcome {
@@ -81,9 +81,22 @@ fn with_constant(
                 .map(|(a, k)| (a, c.wrapping_sub(k)))
                 .or_else(|| inner(Op::ISub).map(|(a, k)| (a, c.wrapping_add(k))))
                 .or_else(|| inner(Op::IXor).map(|(a, k)| (a, c ^ k)));
-            match moved {
-                Some((a, c)) => instead(fx, predicate.relation, a, c),
-                None => Outcome::Keep,
+            if let Some((a, c)) = moved {
+                return instead(fx, predicate.relation, a, c);
+            }
+            // A multiple of a power of two has zeros at the end, whatever its sign.
+            match inner(Op::ISrem) {
+                Some((a, k)) if c == 0 && k.is_power_of_two() => {
+                    let (ty, span) = (fx.f.ty(a), fx.f.inst(i).span);
+                    let ones = fx.f.const_bits(ty, k - 1);
+                    let and = fx.f.make_inst(Op::IAnd, Flags::NONE, ty, &[a, ones], 0, span);
+                    fx.out.push(and);
+                    match fx.f.inst(and).result() {
+                        Some(rest) => instead(fx, predicate.relation, rest, 0),
+                        None => Outcome::Keep,
+                    }
+                }
+                _ => Outcome::Keep,
             }
         }
     }
