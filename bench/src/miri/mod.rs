@@ -7,6 +7,7 @@ mod driver;
 mod rust;
 mod rust_calls;
 mod rust_loops;
+mod rust_texts;
 mod rust_values;
 
 use std::path::{Path, PathBuf};
@@ -73,7 +74,11 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(closures, 2e6, "call", rust_values::closures),
     host!(variants, 2e6, "match", rust_values::variants),
     host!(copies, 5e5, "copy", rust_values::copies),
-    host!(chars, 425_000.0, "character", rust::chars),
+    host!(chars, 430_000.0, "character", rust_texts::chars),
+    host!(tokens, 45_000.0, "token", rust_texts::tokens),
+    host!(brackets, 600_000.0, "character", rust_texts::brackets),
+    host!(letters, 430_000.0, "character", rust_texts::letters),
+    host!(backwards, 430_000.0, "character", rust_texts::backwards),
 ];
 
 fn contenders(program: &str, peer: fn() -> f64) -> Vec<Box<dyn Contender>> {

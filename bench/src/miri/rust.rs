@@ -369,20 +369,3 @@ pub(super) fn grid() -> f64 {
     }
     total
 }
-
-pub(super) fn chars() -> f64 {
-    let mut text = String::new();
-    for i in 0..black_box(20_000) {
-        text += "the quick brown fox ";
-        if i % 4 == 0 {
-            text += "jumps ";
-        }
-    }
-    let mut n = 0;
-    for c in text.chars() {
-        if c == 'e' || c == 'o' || c == 'u' {
-            n += 1;
-        }
-    }
-    n.into()
-}

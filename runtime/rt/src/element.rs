@@ -139,6 +139,21 @@ impl Operation<EqFn> {
         }
     }
 
+    /// Whether two map keys are seen to be the same at a glance: one handle, or one number. False
+    /// says nothing.
+    ///
+    /// # Safety
+    /// As [`Operation::equal`].
+    #[inline]
+    pub(crate) unsafe fn is_identical(self, a: *const u8, b: *const u8) -> bool {
+        let is_word = matches!(
+            self,
+            Operation::Class(ScalarClass::I64 | ScalarClass::U64 | ScalarClass::Str)
+        );
+        // SAFETY: such elements are words.
+        is_word && unsafe { a.cast::<u64>().read() == b.cast::<u64>().read() }
+    }
+
     /// Whether two map keys are the same. Unlike [`Operation::equal`], all NaNs are one key, so
     /// that a NaN that was put in can be found and deleted.
     ///
@@ -156,7 +171,7 @@ impl Operation<EqFn> {
                 }
                 Operation::Class(ScalarClass::Str) => {
                     let text = |at: *const u8| at.cast::<*mut MpRtHeader>().read();
-                    string::mp_rt_str_eq(text(a), text(b))
+                    text(a) == text(b) || string::mp_rt_str_eq(text(a), text(b))
                 }
                 Operation::Class(class) => order(load(class, a), load(class, b)) == Ordering::Equal,
             }
@@ -166,6 +181,10 @@ impl Operation<EqFn> {
 
 #[inline]
 fn hash_text(text: &str) -> u64 {
+    // A character needs no hasher: maps spread the bits.
+    if let &[byte] = text.as_bytes() {
+        return byte.into();
+    }
     let mut hasher = FxHasher::default();
     hasher.write(text.as_bytes());
     hasher.finish()

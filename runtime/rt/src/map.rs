@@ -177,10 +177,9 @@ impl Map {
     /// `key` is the address of a live key.
     unsafe fn find_entry(&self, key: *const u8) -> Option<usize> {
         let recent = self.recent.load(Ordering::Relaxed);
-        let is_live = recent < self.used && self.tag_at(recent).is_some();
-        if is_live && matches!(self.eq, Operation::Class(_)) {
+        if recent < self.used && self.tag_at(recent).is_some() {
             // SAFETY: the entry is live, and so are both keys.
-            let is_same = unsafe { self.eq.same_key(self.key_at(recent), key) };
+            let is_same = unsafe { self.eq.is_identical(self.key_at(recent), key) };
             if is_same {
                 return Some(recent);
             }

@@ -1,0 +1,104 @@
+//! What `bench/miri` does with texts, in Rust.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+
+fn sentence() -> String {
+    let mut text = String::new();
+    for i in 0..black_box(20_000) {
+        text += "the quick brown fox ";
+        if i % 4 == 0 {
+            text += "jumps ";
+        }
+    }
+    text
+}
+
+pub(super) fn chars() -> f64 {
+    let text = sentence();
+    let mut n = 0;
+    for c in text.chars() {
+        if c == 'e' || c == 'o' || c == 'u' {
+            n += 1;
+        }
+    }
+    n.into()
+}
+
+pub(super) fn tokens() -> f64 {
+    let text = "let alpha = 12 + beta * 345 ; ".repeat(black_box(5_000));
+    let (digits, letters) = ("0123456789", "abcdefghijklmnopqrstuvwxyz");
+    let bytes = text.as_bytes();
+    let (mut i, mut count, mut sum) = (0, 0, 0);
+    while i < bytes.len() {
+        let c = char::from(bytes[i]);
+        if c == ' ' {
+            i += 1;
+        } else if digits.contains(c) {
+            let mut value = 0;
+            while i < bytes.len() && digits.contains(char::from(bytes[i])) {
+                value = value * 10 + char::from(bytes[i]).to_digit(10).unwrap_or(0);
+                i += 1;
+            }
+            sum += value;
+            count += 1;
+        } else if letters.contains(c) {
+            let mut name = String::new();
+            while i < bytes.len() && letters.contains(char::from(bytes[i])) {
+                name.push(char::from(bytes[i]));
+                i += 1;
+            }
+            if name == "let" {
+                sum += 1;
+            }
+            count += 1;
+        } else {
+            sum += match c {
+                '+' => 2,
+                '*' => 3,
+                '=' => 4,
+                _ => 5,
+            };
+            i += 1;
+            count += 1;
+        }
+    }
+    f64::from(count + sum)
+}
+
+pub(super) fn brackets() -> f64 {
+    let text = "(a[b]{c(d)})[e]".repeat(black_box(40_000));
+    let mut open = Vec::new();
+    let mut pairs = 0;
+    for c in text.chars() {
+        if c == '(' || c == '[' || c == '{' {
+            open.push(c);
+        } else if c == ')' || c == ']' || c == '}' {
+            let last = open.pop().unwrap_or(' ');
+            if c == ')' && last == '(' || c == ']' && last == '[' || c == '}' && last == '{' {
+                pairs += 1;
+            }
+        }
+    }
+    f64::from(pairs)
+}
+
+pub(super) fn letters() -> f64 {
+    let text = sentence();
+    let mut counts = HashMap::new();
+    for c in text.chars() {
+        let count = if counts.contains_key(&c) { counts[&c] } else { 0 };
+        counts.insert(c, count + 1);
+    }
+    f64::from(counts[&'e']) * 100.0 + counts.len() as f64
+}
+
+pub(super) fn backwards() -> f64 {
+    let text = sentence();
+    let mut out = String::new();
+    for c in text.chars().rev() {
+        out.push(c);
+    }
+    let places = out.bytes().enumerate().filter(|&(_, c)| c == b'q').map(|(i, _)| i as f64);
+    places.sum()
+}
