@@ -404,7 +404,9 @@ impl Parser<'_> {
         let token = self.bump();
         let name = self.ident_of(token);
         let params = self.params()?;
-        let result = if self.starts_type() { Some(self.ty()?) } else { None };
+        // On a line of its own the body begins, inside of brackets too.
+        let has_result = !self.token().first && self.starts_type();
+        let result = if has_result { Some(self.ty()?) } else { None };
         let head = self.span_from(start);
         let on_line = self.peek() == Tok::Colon && !self.raw(1).first;
         let body = if on_line {

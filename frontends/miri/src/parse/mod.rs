@@ -41,6 +41,7 @@ pub(crate) fn parse(
         names,
         diagnostics,
         brackets: 0,
+        is_block_in_brackets: false,
         line_begun: false,
         column: 0,
         depth: 0,
@@ -59,6 +60,8 @@ pub(crate) struct Parser<'a> {
     diagnostics: Vec<Diagnostic>,
     /// Open brackets around the present place, since the innermost block.
     brackets: u32,
+    /// Whether there are open brackets around that block: what closes them ends it.
+    is_block_in_brackets: bool,
     /// Whether a token of the present line was taken: a first token then is a new line.
     line_begun: bool,
     /// Column of the innermost block.
@@ -273,12 +276,13 @@ impl Parser<'_> {
     fn lines(&mut self, one: &mut dyn FnMut(&mut Self) -> Parse<StmtId>) -> Block {
         let outer = self.column;
         let brackets = std::mem::take(&mut self.brackets);
+        let is_block_in_brackets = self.is_block_in_brackets;
+        self.is_block_in_brackets |= brackets > 0;
         self.column = self.token().column;
         let mut block = Block::default();
         loop {
             let token = self.token();
-            let closes = brackets > 0
-                && matches!(token.tok, Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Comma);
+            let closes = self.ends_bracketed_block(token.tok);
             if token.tok == Tok::Eof || !token.first || closes || token.column < self.column {
                 if token.first && token.tok != Tok::Eof && token.column > outer && !closes {
                     let span = self.span_of(token);
@@ -295,11 +299,7 @@ impl Parser<'_> {
                 Ok(stmt) => {
                     block.stmts.push(stmt);
                     let ends = matches!(self.peek(), Tok::Newline | Tok::Eof)
-                        || brackets > 0
-                            && matches!(
-                                self.peek(),
-                                Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Comma
-                            );
+                        || self.ends_bracketed_block(self.peek());
                     if !ends {
                         let message = format!(
                             "expected the end of the line, found {}",
@@ -316,8 +316,15 @@ impl Parser<'_> {
         }
         self.column = outer;
         self.brackets = brackets;
+        self.is_block_in_brackets = is_block_in_brackets;
         self.line_begun = true;
         block
+    }
+
+    /// Whether a token goes on with the brackets around a block.
+    fn ends_bracketed_block(&self, token: Tok) -> bool {
+        let goes_on = matches!(token, Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Comma);
+        self.is_block_in_brackets && goes_on
     }
 
     /// A complete statement is not followed by a deeper line.
