@@ -1,43 +1,21 @@
 //! Random functions that go through texts mean the same with codes in the place of characters: they
 //! return the same text and leave no object behind.
 
-use magpie_codegen_cpu::{Runtime, compile_host};
-use magpie_diag::{FileId, Span};
+mod host_support;
+
+use host_support::Process;
+use magpie_codegen_cpu::compile_host;
+use magpie_diag::FileId;
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host, unbox_characters};
 use magpie_mpir::testing::Rng;
 use magpie_mpir::{Module, Stage, parse, print_module, verify_module};
 use magpie_rt::object::{MpRtHeader, live_objects, release};
 use magpie_rt::string::{as_str, new_str};
-use magpie_rt::typeinfo::TypeInfos;
 use magpie_types::abi::{RtFn, object_layout};
-use magpie_types::{TypeCtx, TypeId};
 use std::fmt::Write;
 
 /// Programs of the usual run.
 const PROGRAMS: u64 = 250;
-
-struct Process<'a>(&'a TypeCtx);
-
-impl Runtime for Process<'_> {
-    fn function(&self, f: RtFn) -> *const u8 {
-        magpie_rt::symbol_address(f)
-    }
-    fn str_object(&mut self, text: &str) -> *const u8 {
-        let image = object_layout::str_literal(text);
-        let words = image.chunks(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap()));
-        Vec::leak(words.collect::<Vec<u64>>()).as_ptr().cast()
-    }
-    fn c_string(&mut self, _: &str) -> *const u8 {
-        c"".as_ptr().cast()
-    }
-    fn type_info(&mut self, ty: TypeId, _: u32) -> *const u8 {
-        let info: *const _ = TypeInfos::new(self.0).for_value(ty);
-        info.cast()
-    }
-    fn describe(&self, _: Span) -> Option<String> {
-        None
-    }
-}
 
 const CHARACTERS: [&str; 12] =
     ["a", "b", "7", "0", " ", "Z", "~", "ß", "é", "日", "\u{d7ff}", "🍏"];

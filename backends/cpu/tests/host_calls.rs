@@ -1,36 +1,17 @@
 //! Random functions that call themselves and each other mean the same as machine code before and
 //! after the passes for the host.
 
-use magpie_codegen_cpu::{Runtime, compile_host};
-use magpie_diag::{FileId, Span};
+mod host_support;
+
+use host_support::Process;
+use magpie_codegen_cpu::compile_host;
+use magpie_diag::FileId;
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_mpir::testing::random_calls;
 use magpie_mpir::{Module, Stage, parse, print_module, verify_module};
-use magpie_types::TypeId;
-use magpie_types::abi::RtFn;
 
 /// Programs of the usual run.
 const PROGRAMS: u64 = 400;
-
-struct Process;
-
-impl Runtime for Process {
-    fn function(&self, f: RtFn) -> *const u8 {
-        magpie_rt::symbol_address(f)
-    }
-    fn str_object(&mut self, _: &str) -> *const u8 {
-        std::ptr::null()
-    }
-    fn c_string(&mut self, _: &str) -> *const u8 {
-        c"".as_ptr().cast()
-    }
-    fn type_info(&mut self, _: TypeId, _: u32) -> *const u8 {
-        std::ptr::null()
-    }
-    fn describe(&self, _: Span) -> Option<String> {
-        None
-    }
-}
 
 fn verify(module: &Module, seed: u64) {
     if let Err(faults) = verify_module(module, Stage::Core) {
@@ -41,7 +22,7 @@ fn verify(module: &Module, seed: u64) {
 /// What `@main` returns for some arguments.
 fn results(module: &Module) -> Vec<i64> {
     let main = module.find_fn("@main").unwrap();
-    let code = compile_host(module, &[main], &mut Process).expect("compiles");
+    let code = compile_host(module, &[main], &mut Process(&module.types)).expect("compiles");
     // SAFETY: `@main` takes two numbers and returns one; the code is kept until the end.
     let main: extern "C" fn(i64, i64) -> i64 =
         unsafe { std::mem::transmute(code.address(main).unwrap()) };

@@ -1,7 +1,10 @@
 //! Random loops over memory mean the same before and after the passes for the host: what they
 //! return, what they leave in memory, and which index ends the program.
 
-use magpie_codegen_cpu::{HostCode, Runtime, compile_host};
+mod host_support;
+
+use host_support::Process;
+use magpie_codegen_cpu::{HostCode, compile_host};
 use magpie_diag::{FileId, Span};
 use magpie_mpir::passes::Pipeline;
 use magpie_mpir::testing::{LoopProgram, Rng, random_loop};
@@ -9,7 +12,7 @@ use magpie_mpir::{
     Flags, FnId, Module, MpirFn, Op, Stage, Terminator, parse, print_module, verify_module,
 };
 use magpie_types::abi::RtFn;
-use magpie_types::{PrimType, TypeId, fixed};
+use magpie_types::{PrimType, fixed};
 use std::ffi::c_void;
 
 /// Programs of the usual run.
@@ -18,26 +21,6 @@ const PROGRAMS: u64 = 400;
 const RUNS: u64 = 6;
 /// Words of each block of memory.
 const WORDS: usize = 96;
-
-struct Process;
-
-impl Runtime for Process {
-    fn function(&self, f: RtFn) -> *const u8 {
-        magpie_rt::symbol_address(f)
-    }
-    fn str_object(&mut self, _: &str) -> *const u8 {
-        std::ptr::null()
-    }
-    fn c_string(&mut self, _: &str) -> *const u8 {
-        c"".as_ptr().cast()
-    }
-    fn type_info(&mut self, _: TypeId, _: u32) -> *const u8 {
-        std::ptr::null()
-    }
-    fn describe(&self, _: Span) -> Option<String> {
-        None
-    }
-}
 
 /// Three arrays, of which the first two lie in one block of memory, the numbers of their elements,
 /// and the first and last counter.
@@ -143,7 +126,7 @@ fn elements(p: PrimType, words: &[u64]) -> Vec<u64> {
 }
 
 fn compile(module: &Module, main: FnId) -> HostCode {
-    compile_host(module, &[main], &mut Process).expect("compiles")
+    compile_host(module, &[main], &mut Process(&module.types)).expect("compiles")
 }
 
 fn verify(module: &Module, what: &str) {

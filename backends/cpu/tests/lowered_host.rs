@@ -1,54 +1,14 @@
 //! Host programs as text: lowered, compiled, run. The number they return is right and every object
 //! they made is gone.
 
-use magpie_codegen_cpu::{Runtime, compile_host};
-use magpie_diag::{FileId, Span};
+mod host_support;
+
+use host_support::Process;
+use magpie_codegen_cpu::compile_host;
+use magpie_diag::FileId;
 use magpie_mpir::passes::{Pipeline, lower_arc, lower_host};
 use magpie_mpir::{Module, Stage, parse, print_module, verify_module};
 use magpie_rt::object::live_objects;
-use magpie_rt::typeinfo::TypeInfos;
-use magpie_types::abi::{RtFn, object_layout};
-use magpie_types::{TypeCtx, TypeId, TypeKind};
-use std::ffi::CString;
-
-struct Process<'a>(&'a TypeCtx);
-
-impl Runtime for Process<'_> {
-    fn function(&self, f: RtFn) -> *const u8 {
-        magpie_rt::symbol_address(f)
-    }
-
-    fn str_object(&mut self, text: &str) -> *const u8 {
-        let image = object_layout::str_literal(text);
-        let words = image.chunks(8).map(|chunk| {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u64::from_ne_bytes(word)
-        });
-        Vec::leak(words.collect::<Vec<u64>>()).as_ptr().cast()
-    }
-
-    fn c_string(&mut self, text: &str) -> *const u8 {
-        CString::new(text).unwrap().into_raw() as *const u8
-    }
-
-    fn type_info(&mut self, ty: TypeId, object: u32) -> *const u8 {
-        let infos = TypeInfos::new(self.0);
-        let info: *const _ = match (object, self.0.kind(ty)) {
-            (0, _) => infos.for_value(ty),
-            (2, TypeKind::Struct(s)) => {
-                let fields = self.0.struct_def(s).fields.iter();
-                infos.for_callable(&fields.map(|f| f.ty).collect::<Vec<_>>())
-            }
-            _ => infos.for_object(ty).unwrap(),
-        };
-        info.cast()
-    }
-
-    fn describe(&self, _: Span) -> Option<String> {
-        None
-    }
-}
 
 fn read(text: &str) -> Module {
     parse(text, FileId(0)).unwrap_or_else(|errors| panic!("{text}\n{}", errors[0].message))
