@@ -80,6 +80,10 @@ impl Body<'_, '_, '_> {
         }
         // Methods that the library writes in the language itself.
         let prefix = match kind {
+            // Elements that are copied may be written before it is known whether they stay.
+            TyKind::Array(t, _) | TyKind::List(t) if text == "filter" && self.is_copy(t) => {
+                "plain_list"
+            }
             TyKind::Array(..) | TyKind::List(_) => "list",
             TyKind::Str => "string",
             _ => "",
