@@ -65,6 +65,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(methods, 1e6, "call", rust::methods),
     host!(enums, 200_000.0, "match", rust::enums),
     host!(options, 1.5e6, "call", rust::options),
+    host!(life, 1.6e6, "cell", rust_loops::life),
     host!(recursion, 1.0, "run", rust_calls::recursion),
     host!(tuples, 2e4, "round", rust_calls::tuples),
     host!(parse, 50_000.0, "number", rust::parse),

@@ -213,3 +213,28 @@ pub(super) fn collatz() -> f64 {
     }
     longest as f64
 }
+
+pub(super) fn life() -> f64 {
+    let (w, h) = (128i64, 128i64);
+    let mut a: Vec<i64> = (0..w * h).map(|i| i64::from((i * 7 + i / 3) % 5 < 2)).collect();
+    for _ in 0..black_box(100) {
+        let mut b = vec![0i64; a.len()];
+        for y in 0..h {
+            for x in 0..w {
+                let mut n = 0;
+                for dy in -1..2 {
+                    for dx in -1..2 {
+                        if dx != 0 || dy != 0 {
+                            let (yy, xx) = ((y + dy + h) % h, (x + dx + w) % w);
+                            n += a[(yy * w + xx) as usize];
+                        }
+                    }
+                }
+                let at = (y * w + x) as usize;
+                b[at] = i64::from(n == 3 || n == 2 && a[at] == 1);
+            }
+        }
+        a = b;
+    }
+    a.iter().sum::<i64>() as f64
+}

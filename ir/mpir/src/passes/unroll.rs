@@ -11,6 +11,8 @@ use magpie_types::PrimType;
 
 /// Loops with more rounds stay.
 const MAX_ROUNDS: usize = 32;
+/// On the host longer ones are better off with vectors.
+const MAX_HOST_ROUNDS: usize = 4;
 /// Loops that would become more instructions and blocks stay.
 const MAX_SIZE: usize = 384;
 /// A function may grow by so many instructions in one run.
@@ -31,7 +33,12 @@ pub fn unroll_barriers(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
 }
 
 fn unroll_loops(f: &mut MpirFn, ctx: &mut PassContext, may_copy: fn(Op) -> bool) -> bool {
-    if f.domain != Domain::Device || f.blocks.len() < 2 {
+    let max_rounds = match f.domain {
+        Domain::Device => MAX_ROUNDS,
+        Domain::LowHost => MAX_HOST_ROUNDS,
+        Domain::Host => return false,
+    };
+    if f.blocks.len() < 2 {
         return false;
     }
     ctx.cfg.compute(f);
@@ -48,7 +55,8 @@ fn unroll_loops(f: &mut MpirFn, ctx: &mut PassContext, may_copy: fn(Op) -> bool)
     let innermost = |l: &LoopId| loops.is_reducible() && loops.is_innermost(*l);
     for l in loops.ids().filter(innermost) {
         let Some(candidate) = candidate(f, cfg, loops, l, may_copy) else { continue };
-        let Some(rounds) = rounds(f, loops, positions, l, &candidate) else { continue };
+        let rounds = rounds(f, loops, positions, l, &candidate);
+        let Some(rounds) = rounds.filter(|&rounds| rounds <= max_rounds) else { continue };
         let size = candidate.size * rounds;
         if size > MAX_SIZE || growth + size > MAX_GROWTH {
             continue;
@@ -56,6 +64,7 @@ fn unroll_loops(f: &mut MpirFn, ctx: &mut PassContext, may_copy: fn(Op) -> bool)
         growth += size;
         blocks.clear();
         blocks.extend_from_slice(loops.blocks(l));
+        blocks.extend_from_slice(&candidate.ends);
         Copier { f, blocks, candidate: &candidate, values, replacements }.run(rounds);
         changed = true;
     }
@@ -63,7 +72,8 @@ fn unroll_loops(f: &mut MpirFn, ctx: &mut PassContext, may_copy: fn(Op) -> bool)
     changed
 }
 
-/// A loop of the form that can be unrolled: one way in, one way back, one way out.
+/// A loop of the form that can be unrolled: one way in, one way back, one way out, not counted those
+/// that end the program.
 pub(super) struct Candidate {
     pub(super) header: Block,
     pub(super) preheader: Block,
@@ -73,6 +83,8 @@ pub(super) struct Candidate {
     pub(super) exit: Block,
     /// Where it leads otherwise.
     pub(super) inside: Block,
+    /// Blocks that only the loop leads to, and that end the program.
+    pub(super) ends: Vec<Block>,
     pub(super) size: usize,
 }
 
@@ -90,19 +102,33 @@ fn candidate(
     if loops.blocks(l).len() > MAX_SIZE {
         return None;
     }
-    let mut exits = loops.exits(cfg, l);
-    let ((exiting, exit), None) = (exits.next()?, exits.next()) else { return None };
+    let mut ends = Vec::new();
+    let mut ways_out = Vec::new();
+    for (from, to) in loops.exits(cfg, l) {
+        let is_ours = || cfg.preds(to).iter().all(|&p| loops.contains(l, p));
+        if matches!(f.block(to).term, Terminator::Unreachable) && is_ours() {
+            ends.push(to);
+        } else {
+            ways_out.push((from, to));
+        }
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    let [(exiting, exit)] = ways_out[..] else { return None };
     if exiting != header && exiting != latch {
         return None;
     }
     let Terminator::Cbr { then, else_, .. } = f.block(exiting).term else { return None };
     let inside = if then == exit { else_ } else { then };
     let mut size = 0;
-    for &b in loops.blocks(l) {
+    for &b in loops.blocks(l).iter().chain(&ends) {
         size += 1;
         for &i in &f.block(b).insts {
             let op = f.inst(i).op;
-            let stays = matches!(op, Op::GpuShared | Op::GpuLocal | Op::Call | Op::GpuPrint);
+            let stays = matches!(
+                op,
+                Op::GpuShared | Op::GpuLocal | Op::Call | Op::GpuPrint | Op::StackSlot
+            );
             if stays || !may_copy(op) {
                 return None;
             }
@@ -112,7 +138,7 @@ fn candidate(
             return None;
         }
     }
-    Some(Candidate { header, preheader, latch, exiting, exit, inside, size })
+    Some(Candidate { header, preheader, latch, exiting, exit, inside, ends, size })
 }
 
 /// How often the loop is entered again through its header: the number of complete copies. Found by

@@ -113,7 +113,10 @@ impl LoopView<'_> {
             }
         }
         let blocks = loops.blocks(l).to_vec();
-        let candidate = Candidate { header, preheader, latch, exiting: header, exit, inside, size };
+        // Its own are copied in another way.
+        let (exiting, none) = (header, Vec::new());
+        let candidate =
+            Candidate { header, preheader, latch, exiting, exit, inside, ends: none, size };
         Some(Counted { candidate, blocks, ends, counter, first, bound, checks, is_covered })
     }
 
