@@ -88,6 +88,13 @@ pub(super) struct Candidate {
     pub(super) size: usize,
 }
 
+/// Whether a block outside of a loop ends the program, and for this loop only.
+pub(super) fn ends_program(f: &MpirFn, cfg: &Cfg, loops: &Loops, l: LoopId, b: Block) -> bool {
+    matches!(f.block(b).term, Terminator::Unreachable)
+        && f.phis(b).next().is_none()
+        && cfg.preds(b).iter().all(|&p| loops.contains(l, p))
+}
+
 fn candidate(
     f: &MpirFn,
     cfg: &Cfg,
@@ -105,15 +112,12 @@ fn candidate(
     let mut ends = Vec::new();
     let mut ways_out = Vec::new();
     for (from, to) in loops.exits(cfg, l) {
-        let is_ours = || cfg.preds(to).iter().all(|&p| loops.contains(l, p));
-        if matches!(f.block(to).term, Terminator::Unreachable) && is_ours() {
-            ends.push(to);
-        } else {
+        if !ends_program(f, cfg, loops, l, to) {
             ways_out.push((from, to));
+        } else if !ends.contains(&to) {
+            ends.push(to);
         }
     }
-    ends.sort_unstable();
-    ends.dedup();
     let [(exiting, exit)] = ways_out[..] else { return None };
     if exiting != header && exiting != latch {
         return None;

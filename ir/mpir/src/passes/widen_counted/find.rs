@@ -1,6 +1,6 @@
 //! Loops that count, and the checks in them that are known to hold for a number of rounds.
 
-use super::super::unroll::Candidate;
+use super::super::unroll::{Candidate, ends_program};
 use super::linear::Linear;
 use crate::analysis::{Cfg, Dominators, LoopId, Loops, Positions};
 use crate::{Block, Inst, MpirFn, Op, Terminator, Value};
@@ -31,8 +31,6 @@ pub(super) struct Counted {
     pub(super) candidate: Candidate,
     /// The blocks of the loop, the header first.
     pub(super) blocks: Vec<Block>,
-    /// The blocks in which checks of the loop end the program.
-    pub(super) ends: Vec<Block>,
     pub(super) counter: Value,
     pub(super) first: Value,
     pub(super) bound: Value,
@@ -101,7 +99,7 @@ impl LoopView<'_> {
             if from == header {
                 continue;
             }
-            if !self.is_end(to) {
+            if !ends_program(f, cfg, loops, l, to) {
                 return None;
             }
             if !ends.contains(&to) {
@@ -113,11 +111,9 @@ impl LoopView<'_> {
             }
         }
         let blocks = loops.blocks(l).to_vec();
-        // Its own are copied in another way.
-        let (exiting, none) = (header, Vec::new());
-        let candidate =
-            Candidate { header, preheader, latch, exiting, exit, inside, ends: none, size };
-        Some(Counted { candidate, blocks, ends, counter, first, bound, checks, is_covered })
+        let exiting = header;
+        let candidate = Candidate { header, preheader, latch, exiting, exit, inside, ends, size };
+        Some(Counted { candidate, blocks, counter, first, bound, checks, is_covered })
     }
 
     /// The number of instructions, if none of them stays single.
@@ -134,15 +130,6 @@ impl LoopView<'_> {
             }
         }
         Some(size)
-    }
-
-    /// Whether a block outside of the loop ends the program, and for this loop only.
-    fn is_end(&self, b: Block) -> bool {
-        let block = self.f.block(b);
-        let mut preds = self.cfg.preds(b).iter();
-        matches!(block.term, Terminator::Unreachable)
-            && self.f.phis(b).next().is_none()
-            && preds.all(|&p| self.loops.contains(self.l, p))
     }
 
     /// The check of an edge to the end of the program.

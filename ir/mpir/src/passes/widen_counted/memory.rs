@@ -157,7 +157,8 @@ fn conditions(view: &LoopView, counted: &Counted, mut b: Block) -> Option<Vec<Co
             return None;
         }
         // Checks hold.
-        if !counted.ends.contains(&then) && !counted.ends.contains(&else_) {
+        let ends = &counted.candidate.ends;
+        if !ends.contains(&then) && !ends.contains(&else_) {
             conditions.push(Condition { value: cond, is: then == b });
         }
         b = from;

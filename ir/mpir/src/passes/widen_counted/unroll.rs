@@ -153,7 +153,7 @@ impl Unrolled {
             .collect();
         let holds = f.const_bool(true);
 
-        let blocks: Vec<Block> = counted.blocks.iter().chain(&counted.ends).copied().collect();
+        let blocks: Vec<Block> = counted.blocks.iter().chain(&c.ends).copied().collect();
         let mut copier = Copier { f, blocks: &blocks, candidate: c, values, replacements };
         let (mut from, mut last_stored) = (body, None);
         for round in 0..self.rounds {
