@@ -1,5 +1,6 @@
 //! Source file → MPIR: the extension chooses the front end.
 
+use crate::kernels::check_beside_errors;
 use crate::miri::MiriChecks;
 use crate::modules::Packages;
 use crate::project::{Project, display_name};
@@ -169,11 +170,18 @@ fn compile_miri(session: &mut Session, path: &Path, entry: FileId) -> Result<Pro
         source(session, file?.ok()?)
     };
     let output = magpie_miri::compile(&own, library, &mut read);
+    let magpie_miri::Output { module, main, kernels, costs, .. } = output;
+    let checks = MiriChecks {
+        unlaunched: output.unlaunched,
+        doubtful_writes: output.doubtful_writes,
+        costs,
+    };
     session.report_all(output.diagnostics);
-    session.stop_on_errors()?;
-    let magpie_miri::Output { module, main, kernels, unlaunched, doubtful_writes, costs, .. } =
-        output;
-    let miri = Some(MiriChecks { unlaunched, doubtful_writes, costs });
+    if session.has_errors() {
+        check_beside_errors(session, module, &kernels, &checks);
+        return Err(Stop::Refused);
+    }
+    let miri = Some(checks);
     let tests = Vec::new();
     Ok(Program { module, main, kernels, tests, entry, rules: MPIR_RULES, miri })
 }

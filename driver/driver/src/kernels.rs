@@ -2,8 +2,9 @@
 //! device or an artifact needs them.
 
 use crate::frontend::{Program, short_name};
+use crate::miri::MiriChecks;
 use crate::session::{Session, Stop};
-use magpie_diag::SourceMap;
+use magpie_diag::{Diagnostic, SourceMap};
 use magpie_gpu::prints::{lower_prints, print_buffer, prints};
 use magpie_gpu::surface::{Collisions, check_closed_kernels, check_kernels, check_surface_for};
 use magpie_mpir::passes::{Pipeline, carry_callees, inline_calls, reached_by_calls};
@@ -179,6 +180,18 @@ impl Kernels {
     }
 }
 
+/// Reports what is wrong with kernels of a Miri program that is refused for something else.
+pub(crate) fn check_beside_errors(
+    session: &mut Session,
+    mut module: Module,
+    kernels: &[FnId],
+    checks: &MiriChecks,
+) {
+    if close_calls(&mut module).is_empty() {
+        session.report_all(checks.findings(&module, kernels));
+    }
+}
+
 /// The rules of the language, for the declared target and for those of `--blobs`.
 fn check_rules(session: &mut Session, program: &Program) -> Result<(), Stop> {
     let Program { module, kernels, rules, .. } = program;
@@ -197,15 +210,18 @@ fn check_rules(session: &mut Session, program: &Program) -> Result<(), Stop> {
 
 /// Copies the device functions that kernels call into them.
 fn close(session: &mut Session, module: &mut Module) -> Result<(), Stop> {
+    session.report_all(close_calls(module));
+    session.stop_on_errors()
+}
+
+/// As [`close`]; gives what is wrong.
+fn close_calls(module: &mut Module) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     inline_calls(module, &mut errors);
-    session.report_all(errors);
     for id in module.fn_ids().filter(|&id| module.func(id).domain == Domain::Device) {
-        if let Err(errors) = verify_fn(module, module.func(id), Stage::Core) {
-            session.report_all(errors);
-        }
+        errors.extend(verify_fn(module, module.func(id), Stage::Core).err().unwrap_or_default());
     }
-    session.stop_on_errors()
+    errors
 }
 
 /// Whether a kernel has operations of one vendor.

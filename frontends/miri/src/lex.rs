@@ -450,7 +450,11 @@ impl Lexer<'_> {
                 // A run of such characters is one mistake.
                 let message = format!("`{}` is no character of the language", c.escape_default());
                 if self.diagnostics.last().is_none_or(|d| d.primary.end as usize != start) {
-                    self.error(start, self.at, message, "remove it, or put it into a string");
+                    let help = match c {
+                        '!' => "write `not`",
+                        _ => "remove it, or put it into a string",
+                    };
+                    self.error(start, self.at, message, help);
                 } else if let Some(last) = self.diagnostics.last_mut() {
                     last.primary.end = self.at as u32;
                 }

@@ -18,6 +18,7 @@ mod parse;
 mod program;
 mod receivers;
 mod residency;
+mod shadowing;
 mod ty;
 mod walk;
 mod writes;
@@ -37,11 +38,12 @@ pub const LIBRARY_NAME: &str = "system/collections.mi";
 /// A compiled program, or what is wrong with it.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// Every function. Not to be used when `diagnostics` hold an error.
+    /// Every function. When `diagnostics` hold an error: the kernels without one and what they call,
+    /// to be checked; the other functions are empty.
     pub module: Module,
     /// What the program starts with.
     pub main: Option<FnId>,
-    /// Every kernel that is launched.
+    /// Every kernel that is launched, of those that are there.
     pub kernels: Vec<FnId>,
     /// Kernels that nothing launches: they are checked like others, and not emitted.
     pub unlaunched: Vec<FnId>,
@@ -80,6 +82,7 @@ pub fn compile(
     let is_hole = |d: &Diagnostic| d.is_error() && d.code != Code::MIR0208;
     if !diagnostics.iter().any(is_hole) {
         let program = program::Program::new(ast, names, files, &mut diagnostics);
+        shadowing::warn(&program, &mut diagnostics);
         let mut places = lower::Places::default();
         places.add(library, LIBRARY_NAME, LIBRARY);
         for source in sources.iter().chain([entry]) {

@@ -52,6 +52,8 @@ pub(crate) struct Program {
     scopes: FxHashMap<FileId, Scope>,
     /// Functions of the program's files, in source order.
     pub(crate) fns: Vec<FnDeclId>,
+    /// The file of the library.
+    pub(crate) library: FileId,
     /// The file that the program starts in.
     pub(crate) entry: FileId,
     /// Statements at the top of that file, constants left out.
@@ -69,6 +71,7 @@ impl Program {
         files: Vec<Parsed>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Program {
+        let library = files.first().map_or(FileId(0), |file| file.id);
         let entry = files.last().map_or(FileId(0), |file| file.id);
         let mut program = Program {
             ast,
@@ -78,13 +81,14 @@ impl Program {
             traits: Vec::new(),
             scopes: FxHashMap::default(),
             fns: Vec::new(),
+            library,
             entry,
             script: Vec::new(),
             consts: Vec::new(),
         };
-        let mut library = FxHashMap::default();
+        let mut library_items = FxHashMap::default();
         for (n, parsed) in files.into_iter().enumerate() {
-            let mut scope = Scope { items: library.clone(), ..Scope::default() };
+            let mut scope = Scope { items: library_items.clone(), ..Scope::default() };
             if !parsed.path.is_empty() {
                 scope.prefix = format!("{}.", parsed.path.replace('/', "."));
             }
@@ -94,7 +98,7 @@ impl Program {
             let id = parsed.id;
             program.declare(&mut scope, parsed, n > 0, diagnostics);
             if n == 0 {
-                library.clone_from(&scope.items);
+                library_items.clone_from(&scope.items);
             }
             program.scopes.insert(id, scope);
         }

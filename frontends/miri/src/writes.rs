@@ -8,17 +8,13 @@ use crate::program::Program;
 use magpie_diag::{Code, Diagnostic, Span};
 use rustc_hash::FxHashSet;
 
-/// Reports writes in a kernel's body that the rule does not accept.
-pub(crate) fn check(
-    program: &Program,
-    body: &Block,
-    buffers: &[Sym],
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+/// The writes in a kernel's body that the rule does not accept.
+pub(crate) fn check(program: &Program, body: &Block, buffers: &[Sym]) -> Vec<Diagnostic> {
     let buffers = buffers.iter().copied().collect();
     let [tainted, positions] = [FxHashSet::default(), FxHashSet::default()];
-    let mut rule = Rule { program, buffers, tainted, positions, diagnostics };
+    let mut rule = Rule { program, buffers, tainted, positions, diagnostics: Vec::new() };
     rule.block(body);
+    rule.diagnostics
 }
 
 struct Rule<'a> {
@@ -28,7 +24,7 @@ struct Rule<'a> {
     tainted: FxHashSet<Sym>,
     /// Names that stand for parts of `kernel`.
     positions: FxHashSet<Sym>,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Rule<'_> {

@@ -135,6 +135,7 @@ codes! {
     MIR0101 Error "syntax";
     MIR0102 Warning "mixed-indentation";
     MIR0103 Error "unsupported";
+    MIR0104 Warning "shadowed-name";
     MIR0201 Error "undefined-name";
     MIR0202 Error "type-mismatch";
     MIR0203 Error "immutable";

@@ -56,10 +56,8 @@ impl Cx<'_> {
         let element = self.tys.element(t)?;
         let TyKind::Struct(n, args) = self.tys.kind(element) else { return None };
         let fields = self.fields(n, args);
-        let is_other_array = |f: &&(Sym, Ty)| {
-            matches!(self.tys.kind(f.1), TyKind::Array(..)) && !self.is_inline_array(f.1)
-        };
-        let found = fields.iter().find(is_other_array);
+        let is_array = |cx: &Self, t: Ty| matches!(cx.tys.kind(t), TyKind::Array(..));
+        let found = fields.iter().find(|f| is_array(self, f.1) && !self.is_inline_array(f.1));
         let (name, _) = found.filter(|_| self.is_declared_accelerable(n))?;
         Some(self.program.name(*name).to_string())
     }

@@ -4,7 +4,7 @@ use super::Cx;
 use super::types::Subst;
 use crate::ast::*;
 use crate::program::Item;
-use crate::ty::TyKind;
+use crate::ty::{TyKind, fixed as ty};
 use magpie_diag::{Code, Diagnostic};
 
 impl Cx<'_> {
@@ -22,6 +22,11 @@ impl Cx<'_> {
             }
             self.check_required(decl);
             if !decl.generics.is_empty() {
+                let unknown = decl.generics.iter().map(|g| (g.sym, ty::ERROR)).collect();
+                for &(_, t) in &decl.fields {
+                    // What is wrong with it is reported.
+                    let _ = self.resolve(t, &unknown);
+                }
                 continue;
             }
             let accelerable =

@@ -192,10 +192,10 @@ impl Body<'_, '_, '_> {
         if let Some(id) = self.lookup(name) {
             return self.local_value(id, span);
         }
-        if let Some(&(_, t)) = self.subst.iter().find(|s| s.0 == name)
-            && let TyKind::Number(n) = self.cx.tys.kind(t)
-        {
-            return self.int_literal(n.into(), want, span);
+        match self.subst.iter().find(|s| s.0 == name).map(|s| self.cx.tys.kind(s.1)) {
+            Some(TyKind::Number(n)) => return self.int_literal(n.into(), want, span),
+            Some(TyKind::Error) => return Err(Poisoned),
+            Some(_) | None => {}
         }
         if let Some(known) = self.cx.constant(name, span) {
             return self.const_value(known.value, known.ty, want, span);

@@ -330,12 +330,14 @@ impl Body<'_, '_, '_> {
             .filter(|c| !cx.is_atomic_array(c.local_ty(&locals, captures)))
             .map(|c| c.name)
             .collect();
-        writes::check(cx.program, &forall.body, &buffers, &mut cx.doubtful_writes);
         let line = cx.line(forall.head);
         let number = cx.kernels.len();
         let name = format!("miri.@forall_line{line}_{number}");
         let fn_id = cx.reserve(&name);
         cx.kernels.push(fn_id);
+        let doubtful = writes::check(cx.program, &forall.body, &buffers);
+        cx.doubtful_writes.extend(doubtful.into_iter().map(|d| (fn_id, d)));
+        let holes = cx.holes;
         let mut f = cx.kernel_fn(&name, block, forall.head);
         // Buffers and values in the order of their first use, then the unknown ranges.
         let mut values: Vec<Vec<Value>> = Vec::new();
@@ -431,6 +433,7 @@ impl Body<'_, '_, '_> {
         body.enter(exit);
         body.b.ret(None);
         body.b.finish();
+        self.cx.note_soundness(fn_id, holes);
         self.cx.finish_kernel(fn_id, f);
         Ok(fn_id)
     }

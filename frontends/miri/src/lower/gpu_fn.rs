@@ -38,11 +38,11 @@ enum ParamKind {
 }
 
 impl Cx<'_> {
-    /// Checks a `gpu fn`, and compiles it if nothing launches it.
+    /// Checks a `gpu fn`, and compiles it if nothing launches it as it should.
     pub(super) fn gpu_function(&mut self, id: FnDeclId) {
-        if self.check_gpu_head(id).is_ok() && !self.blocks.contains_key(&id) {
-            let name = format!("{}.unused", self.kernel_name(id));
-            let kernel = self.build_gpu_fn(id, [1, 1, 1], &name);
+        let name = self.kernel_name(id);
+        if self.module.find_fn(&name).is_none() && self.check_gpu_head(id).is_ok() {
+            let kernel = self.build_gpu_fn(id, [1, 1, 1], &format!("{name}.unused"));
             self.unlaunched.push(kernel);
         }
     }
@@ -156,7 +156,9 @@ impl Cx<'_> {
             let values = ids.into_iter().map(|id| f.add_param(text, id, param.name.span)).collect();
             params.push((t, parts, values));
         }
-        writes::check(program, &decl.body, &checked, &mut self.doubtful_writes);
+        let doubtful = writes::check(program, &decl.body, &checked);
+        self.doubtful_writes.extend(doubtful.into_iter().map(|d| (fn_id, d)));
+        let holes = self.holes;
         let mut body = Body::new(self, Builder::new(&mut f), true, Vec::new());
         body.at(decl.head);
         body.kernel = Some(Kernel { named: true, frame: false, inside: None });
@@ -188,6 +190,7 @@ impl Cx<'_> {
             body.b.ret(None);
         }
         body.b.finish();
+        self.note_soundness(fn_id, holes);
         self.finish_kernel(fn_id, f);
         fn_id
     }

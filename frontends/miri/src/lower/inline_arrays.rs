@@ -2,24 +2,40 @@
 //! struct: an index that is not constant chooses among the members.
 
 use super::body::{Body, Val};
+use super::place::Step;
 use super::{Cx, Form, Lower};
 use crate::ast::*;
 use crate::ty::{Ty, TyKind, fixed as ty};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
-use magpie_types::fixed;
+use magpie_types::{TypeId, fixed};
 
-/// Members of such an array at most.
+/// Elements of such an array at most.
 const MAX_LENGTH: u64 = 64;
+
+/// Numbers in such an array at most.
+const MAX_SCALARS: u64 = 256;
 
 impl Cx<'_> {
     /// Whether an array of a type may be a field of the elements of a device buffer.
-    pub(super) fn is_inline_array(&self, t: Ty) -> bool {
+    pub(super) fn is_inline_array(&mut self, t: Ty) -> bool {
+        let TyKind::Array(e, n) = self.tys.kind(t) else { return false };
+        let is_atomic = matches!(self.tys.kind(e), TyKind::Atomic(_));
+        (1..=MAX_LENGTH).contains(&n)
+            && (self.tys.scalar(e, true).is_some() || !is_atomic && self.is_element(e))
+            && n * self.scalars_in(e) <= MAX_SCALARS
+    }
+
+    /// How many numbers an element of a buffer is made of.
+    fn scalars_in(&mut self, t: Ty) -> u64 {
         match self.tys.kind(t) {
-            TyKind::Array(e, n) => {
-                (1..=MAX_LENGTH).contains(&n) && self.tys.scalar(e, true).is_some()
+            TyKind::Array(e, n) => n.saturating_mul(self.scalars_in(e)),
+            TyKind::Vector(_, n) => n.into(),
+            TyKind::Struct(..) | TyKind::Tuple(_) => {
+                let members = self.members_of(t);
+                members.into_iter().fold(0, |sum, t| self.scalars_in(t).saturating_add(sum))
             }
-            _ => false,
+            _ => 1,
         }
     }
 }
@@ -35,16 +51,35 @@ impl Body<'_, '_, '_> {
     /// The element of an array in a kernel; zero when there is none of this index.
     pub(super) fn inline_element(&mut self, array: Val, index: Value, t: Ty) -> Val {
         let t = self.norm(t);
-        let id = self.machine(t);
-        let mut found = self.b.func().zero(id);
-        for n in (0..self.inline_length(array.ty)).rev() {
-            let member = self.cx.member_machine(t);
-            let v = self.b.value(Op::StructGet, member, &[array.v], n);
-            let part = self.member_value(v, t);
-            let is = self.is_index(index, n);
-            found = self.b.select(is, part.v, found);
+        let member = self.cx.member_machine(t);
+        let length = self.inline_length(array.ty);
+        let known = self.b.func().as_bits(index).filter(|&n| n < length);
+        let mut found = match known {
+            Some(n) => self.b.value(Op::StructGet, member, &[array.v], n),
+            None => self.b.func().zero(member),
+        };
+        if known.is_none() {
+            for n in (0..length).rev() {
+                let v = self.b.value(Op::StructGet, member, &[array.v], n);
+                let is = self.is_index(index, n);
+                found = self.choose(is, v, found);
+            }
         }
-        self.val(t, found)
+        self.member_value(found, t)
+    }
+
+    /// One of two members, number by number.
+    fn choose(&mut self, condition: Value, a: Value, b: Value) -> Value {
+        let id = self.b.ty(a);
+        let Some(members) = self.cx.module.types.members(id) else {
+            return self.b.select(condition, a, b);
+        };
+        let mut parts = Vec::with_capacity(members.len());
+        for (n, member) in members.into_iter().enumerate() {
+            let [a, b] = [a, b].map(|v| self.b.value(Op::StructGet, member, &[v], n as u64));
+            parts.push(self.choose(condition, a, b));
+        }
+        self.b.value(Op::StructNew, id, &parts, 0)
     }
 
     /// An array in a kernel with one element replaced.
@@ -56,7 +91,7 @@ impl Body<'_, '_, '_> {
         for (n, member) in members.into_iter().enumerate() {
             let old = self.b.value(Op::StructGet, member, &[array], n as u64);
             let is = self.is_index(index, n as u64);
-            parts.push(self.b.select(is, value, old));
+            parts.push(self.choose(is, value, old));
         }
         self.b.value(Op::StructNew, id, &parts, 0)
     }
@@ -67,25 +102,55 @@ impl Body<'_, '_, '_> {
         self.b.compare(Op::IcmpEq, index, n)
     }
 
-    /// Stores an element of an array that begins at a leaf of an element of a buffer.
-    pub(super) fn store_inline(
+    /// Stores the numbers of a value to a part of an element of a buffer. The part is `steps` away
+    /// from a member of machine type `whole` that begins with the number `first` of the element.
+    pub(super) fn store_part(
         &mut self,
         at: [Value; 2],
+        whole: TypeId,
         first: u32,
-        array: Ty,
-        index: Value,
-        new: Val,
+        steps: &[Step],
+        leaves: &[Value],
     ) {
-        let value = self.as_member(new);
-        for n in 0..self.inline_length(array) {
-            let is = self.is_index(index, n);
-            let (here, go_on) = (self.new_block(), self.new_block());
-            self.b.cbr(is, here, go_on);
-            self.enter(here);
-            let leaf = u64::from(first) + n;
-            self.b.effect(Op::GpuLeafStore, &[at[0], at[1], value], leaf);
-            self.b.br(go_on);
-            self.enter(go_on);
+        let Some((&step, rest)) = steps.split_first() else {
+            for (n, &leaf) in leaves.iter().enumerate() {
+                let number = u64::from(first) + n as u64;
+                self.b.effect(Op::GpuLeafStore, &[at[0], at[1], leaf], number);
+            }
+            return;
+        };
+        let members = self.cx.module.types.members(whole).unwrap_or_default();
+        let mut places = Vec::with_capacity(members.len());
+        let mut next = first;
+        for member in members {
+            places.push((member, next));
+            next += self.cx.module.types.leaves(member).len() as u32;
+        }
+        match step {
+            Step::Field { n, .. } => {
+                let (member, first) = places[n as usize];
+                self.store_part(at, member, first, rest, leaves);
+            }
+            Step::Element { index, .. } => match self.b.func().as_bits(index) {
+                Some(n) => {
+                    if let Some(&(member, first)) = places.get(n as usize) {
+                        self.store_part(at, member, first, rest, leaves);
+                    }
+                }
+                None => {
+                    for (n, (member, first)) in places.into_iter().enumerate() {
+                        let is = self.is_index(index, n as u64);
+                        let (here, go_on) = (self.new_block(), self.new_block());
+                        self.b.cbr(is, here, go_on);
+                        self.enter(here);
+                        self.store_part(at, member, first, rest, leaves);
+                        self.b.br(go_on);
+                        self.enter(go_on);
+                    }
+                }
+            },
+            // Maps are in no buffer.
+            Step::Key { .. } => {}
         }
     }
 

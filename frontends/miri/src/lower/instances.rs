@@ -11,7 +11,7 @@ use magpie_diag::{Code, Span};
 use magpie_mpir::{Builder, Domain, FnId, MpirFn, Op};
 use magpie_types::abi::RtFn;
 use magpie_types::{Category, Field, RefMode, Sid, SidKind, TypeId, TypeKind, fixed};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What makes an instance.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -134,6 +134,11 @@ impl Cx<'_> {
         instance
     }
 
+    /// The functions of which there is a copy.
+    pub(super) fn used_functions(&self) -> FxHashSet<FnDeclId> {
+        self.instances.list.iter().map(|instance| instance.decl).collect()
+    }
+
     /// Notes where a copy is called that works on the device.
     pub(super) fn note_call(&mut self, key: &Key, span: Span) {
         if let Some(&id) = self.instances.ids.get(key)
@@ -149,9 +154,12 @@ impl Cx<'_> {
             let instance = self.instances.list[self.instances.next].clone();
             self.instances.next += 1;
             if instance.poisoned || self.instances.next > MAX_INSTANCES {
+                self.unsound.insert(instance.fn_id);
                 continue;
             }
+            let holes = self.holes;
             self.lower_instance(&instance);
+            self.note_soundness(instance.fn_id, holes);
         }
     }
 
@@ -315,7 +323,10 @@ impl Body<'_, '_, '_> {
                         return;
                     }
                     Ok(None) => !self.b.is_ended() && self.is_live(),
-                    Err(Poisoned) => false,
+                    Err(Poisoned) => {
+                        self.cx.holes += 1;
+                        false
+                    }
                 };
                 if live_end {
                     let message = format!("a value of type `{}` is missing", self.cx.ty_name(t));

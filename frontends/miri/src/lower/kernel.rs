@@ -6,7 +6,7 @@ use super::locals::{Buffer, Local, LocalKind};
 use super::place::Step;
 use super::{Lower, Poisoned};
 use crate::ast::*;
-use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::ty::{Ty, TyKind, TyList, fixed as ty};
 use magpie_diag::{Code, Diagnostic, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::{TypeKind, fixed};
@@ -256,26 +256,20 @@ impl Body<'_, '_, '_> {
         span: Span,
     ) -> Lower<Option<()>> {
         let program = self.cx.program;
-        let mut fields: Vec<Ident> = Vec::new();
-        let mut inner: Option<ExprId> = None;
+        // From the target to the element.
+        let mut parts: Vec<ExprId> = Vec::new();
         let mut at = target;
         let (memory, index) = loop {
-            match program.ast[at].kind {
+            let base = match program.ast[at].kind {
                 ExprKind::Index(base, index) => match self.target(base) {
                     Some(memory) => break (memory, index),
-                    // An element of an array in the struct is the last step.
-                    None if at == target => {
-                        inner = Some(index);
-                        at = base;
-                    }
-                    None => return Ok(None),
+                    None => base,
                 },
-                ExprKind::Member(base, name) => {
-                    fields.push(name);
-                    at = base;
-                }
+                ExprKind::Member(base, _) | ExprKind::Field(base, _) => base,
                 _ => return Ok(None),
-            }
+            };
+            parts.push(at);
+            at = base;
         };
         self.check_written(memory.local, span)?;
         let i = self.index_value(index)?;
@@ -286,30 +280,17 @@ impl Body<'_, '_, '_> {
         let element = self.norm(element);
         let mut steps = Vec::new();
         let mut t = element;
-        for &name in fields.iter().rev() {
-            let (n, field) = self.field_of(t, name)?;
-            steps.push(Step::Field { n, ty: field });
-            t = field;
+        for &part in parts.iter().rev() {
+            let Some(step) = self.step_in_element(t, part)? else { return Ok(None) };
+            t = step.ty();
+            steps.push(step);
         }
-        let array = t;
-        let inner = match (inner, self.cx.tys.kind(t)) {
-            (Some(e), TyKind::Array(element, n)) => {
-                self.check_const_index(e, n, span)?;
-                t = self.norm(element);
-                Some(self.index_value(e)?)
-            }
-            (Some(_), _) => return Ok(None),
-            (None, _) => None,
-        };
         let new = match op {
             None => self.expr_as(value, t)?,
             Some(op) => {
                 let mut old = self.buffer_load(memory.memory, memory.element, i);
                 for &step in &steps {
                     old = self.read_step(old, step);
-                }
-                if let Some(index) = inner {
-                    old = self.inline_element(old, index, t);
                 }
                 let was = self.in_division;
                 self.in_division = matches!(op, BinaryOp::Div | BinaryOp::Rem);
@@ -324,15 +305,35 @@ impl Body<'_, '_, '_> {
             }
         };
         self.at(span);
-        match inner {
-            None => self.store(memory, i, element, &steps, new),
-            Some(inner) => {
-                let whole = self.cx.element_machine(element);
-                let first = self.leaf_of(whole, &steps).unwrap_or_default();
-                self.store_inline([memory.memory, i], first, array, inner, new);
-            }
-        }
+        self.store(memory, i, element, &steps, new);
         Ok(Some(()))
+    }
+
+    /// The step from a value in a buffer to the part of it that `part` names.
+    fn step_in_element(&mut self, t: Ty, part: ExprId) -> Lower<Option<Step>> {
+        let span = self.expr_span(part);
+        Ok(match (&self.cx.program.ast[part].kind, self.cx.tys.kind(t)) {
+            (&ExprKind::Member(_, name), _) => {
+                let (n, ty) = self.field_of(t, name)?;
+                Some(Step::Field { n, ty })
+            }
+            (&ExprKind::Index(_, e), TyKind::Array(ty, n)) => {
+                self.check_const_index(e, n, span)?;
+                let index = self.index_value(e)?;
+                Some(Step::Element { index, ty: self.norm(ty), span })
+            }
+            (&ExprKind::Field(_, n), TyKind::Tuple(items)) => self.item_step(n.into(), items),
+            (&ExprKind::Index(_, e), TyKind::Tuple(items)) => {
+                self.known_int(e).and_then(|n| self.item_step(n, items))
+            }
+            _ => None,
+        })
+    }
+
+    fn item_step(&mut self, n: i128, items: TyList) -> Option<Step> {
+        let n = u32::try_from(n).ok()?;
+        let &ty = self.cx.tys.items(items).get(n as usize)?;
+        Some(Step::Field { n, ty: self.norm(ty) })
     }
 
     /// Stores a value to an element, or to a part of it without touching the rest.
@@ -342,28 +343,9 @@ impl Body<'_, '_, '_> {
             return;
         }
         let whole = self.cx.element_machine(element);
-        let first = self.leaf_of(whole, steps).unwrap_or_default();
         let member = self.as_member(new);
         let leaves = self.leaf_values(member);
-        for (n, leaf) in leaves.into_iter().enumerate() {
-            let args = [target.memory, index, leaf];
-            self.b.effect(Op::GpuLeafStore, &args, u64::from(first) + n as u64);
-        }
-    }
-
-    /// Position of the first scalar of a part of a struct.
-    fn leaf_of(&self, whole: magpie_types::TypeId, steps: &[Step]) -> Option<u32> {
-        let types = &self.cx.module.types;
-        let (mut at, mut first) = (whole, 0);
-        for step in steps {
-            let Step::Field { n, .. } = *step else { return None };
-            let members = types.members(at)?;
-            for &member in &members[..n as usize] {
-                first += types.leaves(member).len() as u32;
-            }
-            at = members[n as usize];
-        }
-        Some(first)
+        self.store_part([target.memory, index], whole, 0, steps, &leaves);
     }
 
     /// The scalars of a value.

@@ -5,7 +5,8 @@
 //! for each residency of its buffer arguments.
 //!
 //! The law of this stage: what an error was reported about is *poisoned*; what depends on it is
-//! skipped in silence. Heap values are counted handles that are shared until they are changed:
+//! skipped in silence. Kernels without such holes are there all the same ([`Cx::keep_sound_kernels`]),
+//! so that what is wrong with them is reported beside it. Heap values are counted handles that are shared until they are changed:
 //! a variable owns a handle of its own, and a change first makes the handle the only one.
 
 mod accelerable;
@@ -31,6 +32,7 @@ mod expr;
 mod forall;
 mod format;
 mod frame;
+mod generic_bodies;
 mod generics;
 mod gpu_fn;
 mod grid;
@@ -56,6 +58,7 @@ mod residency_errors;
 mod resident;
 mod resident_args;
 mod resident_scalars;
+mod sound;
 mod stmt;
 mod stop;
 mod text_methods;
@@ -71,7 +74,7 @@ use instances::Instances;
 use magpie_diag::{Code, Diagnostic, FileId, Span};
 use magpie_mpir::{FnId, Module, MpirFn};
 use magpie_types::{Sid, SidKind, TypeId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// More findings than this are not kept.
 const MAX_FINDINGS: usize = 500;
@@ -152,7 +155,8 @@ pub(crate) struct Cx<'p> {
     tys: Types,
     module: Module,
     diagnostics: Vec<Diagnostic>,
-    doubtful_writes: Vec<Diagnostic>,
+    /// With the kernels that they stand in.
+    doubtful_writes: Vec<(FnId, Diagnostic)>,
     costs: Vec<Cost>,
     instances: Instances,
     kernels: Vec<FnId>,
@@ -178,6 +182,10 @@ pub(crate) struct Cx<'p> {
     shuffle_offset: u32,
     /// By kernel, where it is not 0.
     shuffles: FxHashMap<FnId, u32>,
+    /// Counts the errors and what was skipped because of one.
+    holes: u32,
+    /// Functions with such holes.
+    unsound: FxHashSet<FnId>,
 }
 
 /// Functions that lowering writes itself.
@@ -195,7 +203,8 @@ enum Helper {
     Reduce(u8),
 }
 
-/// Lowers a program. When an error is among the diagnostics the module is not to be used.
+/// Lowers a program. When an error is among the diagnostics the module has only the kernels without
+/// one, and what they call.
 pub(crate) fn lower(
     program: &Program,
     places: &Places<'_>,
@@ -225,15 +234,21 @@ pub(crate) fn lower(
         script: false,
         shuffle_offset: 0,
         shuffles: FxHashMap::default(),
+        holes: 0,
+        unsound: FxHashSet::default(),
     };
     let main = cx.run();
-    *diagnostics = cx.diagnostics;
+    cx.check_generic_bodies();
+    *diagnostics = std::mem::take(&mut cx.diagnostics);
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        cx.keep_sound_kernels();
+    }
     Lowered {
         module: cx.module,
         main,
         kernels: cx.kernels,
         unlaunched: cx.unlaunched,
-        doubtful_writes: cx.doubtful_writes,
+        doubtful_writes: cx.doubtful_writes.into_iter().map(|(_, d)| d).collect(),
         costs: cx.costs,
     }
 }
@@ -276,7 +291,10 @@ impl<'p> Cx<'p> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        if self.diagnostics.len() < MAX_FINDINGS {
+        self.holes += u32::from(diagnostic.is_error());
+        // What is wrong with an unknown type follows from what was reported about it.
+        let is_consequence = diagnostic.message.contains(types::UNKNOWN_TYPE);
+        if !is_consequence && self.diagnostics.len() < MAX_FINDINGS {
             self.diagnostics.push(diagnostic);
         }
     }

@@ -91,6 +91,8 @@ impl Body<'_, '_, '_> {
         match local.kind {
             LocalKind::Var(var) if local.mutable => Ok((var, local.ty)),
             LocalKind::Resident(_) => Err(self.cross_read(name, span)),
+            // Perhaps it would be a `var`.
+            LocalKind::Value(_) if local.ty == ty::ERROR => Err(Poisoned),
             LocalKind::Var(_) | LocalKind::Value(_) => {
                 let message = format!("`{text}` cannot be changed: it is no `var`");
                 let mut d = magpie_diag::Diagnostic::new(Code::MIR0203, span, message)

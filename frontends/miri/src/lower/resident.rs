@@ -169,8 +169,9 @@ impl Body<'_, '_, '_> {
             return Err(Poisoned);
         }
         if let Some(field) = self.cx.array_field(t) {
-            let message = format!("a buffer of structs with an array, the field `{field}`");
-            let help = "use one field for each element, or an array of its own beside the structs";
+            let message = format!("a buffer of structs with an array like the field `{field}`");
+            let help = "an array in a struct has 1 to 64 numbers, vectors or accelerable structs, and at \
+                        most 256 numbers in all: bind a larger one beside the structs";
             return Err(self.unsupported(span, &message, help));
         }
         let name = self.cx.ty_name(t);

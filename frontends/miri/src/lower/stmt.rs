@@ -165,8 +165,8 @@ impl Body<'_, '_, '_> {
     }
 
     pub(super) fn stmt(&mut self, id: StmtId) {
-        // What was reported is skipped.
-        let _ = self.stmt_inner(id);
+        let done = self.stmt_inner(id);
+        self.skip(done);
     }
 
     fn stmt_inner(&mut self, id: StmtId) -> Lower<()> {
@@ -188,6 +188,7 @@ impl Body<'_, '_, '_> {
                     if bound.is_err() {
                         self.declare_poisoned(binder.name);
                     }
+                    self.skip(bound);
                 }
                 Ok(())
             }
@@ -210,7 +211,8 @@ impl Body<'_, '_, '_> {
                 for (cond, block) in arms {
                     self.push_scope();
                     let next = self.new_block();
-                    let _ = self.branch_on(*cond, next);
+                    let done = self.branch_on(*cond, next);
+                    self.skip(done);
                     self.varying_branch(*cond, |body| body.block(block));
                     self.pop_scope();
                     self.end_way(&mut ways);
@@ -236,7 +238,8 @@ impl Body<'_, '_, '_> {
                 self.b.switch_to(head);
                 self.push_scope();
                 self.begin_loop(exit, head, false);
-                let _ = self.branch_on(*cond, exit);
+                let done = self.branch_on(*cond, exit);
+                self.skip(done);
                 self.block(body);
                 self.end_loop();
                 self.pop_scope();
@@ -255,7 +258,8 @@ impl Body<'_, '_, '_> {
                 self.go_to(check);
                 self.enter(check);
                 self.push_scope();
-                let _ = self.branch_on(*cond, exit);
+                let done = self.branch_on(*cond, exit);
+                self.skip(done);
                 self.pop_scope();
                 self.b.br(head);
                 self.b.seal(head);

@@ -18,6 +18,10 @@ pub(super) const BUILTIN: &[&str] = &[
     "f32", "f64",
 ];
 
+/// What a type about which an error was reported is called. No message shows it, see
+/// [`Cx::report`].
+pub(super) const UNKNOWN_TYPE: &str = "⟨unknown⟩";
+
 /// Longest array: indices are `int`s of kernels.
 const MAX_ARRAY: i128 = i32::MAX as i128;
 
@@ -306,6 +310,8 @@ impl Cx<'_> {
         match self.tys.kind(subst.iter().find(|(param, _)| *param == name)?.1) {
             TyKind::Number(n) => Some(n),
             TyKind::Param(name) => Some(size_of_param(name)),
+            // Whatever it is.
+            TyKind::Error => Some(size_of_param(name)),
             _ => None,
         }
     }
@@ -366,7 +372,7 @@ impl Cx<'_> {
             }
         };
         match self.tys.kind(t) {
-            TyKind::Error => "?".to_string(),
+            TyKind::Error => UNKNOWN_TYPE.to_string(),
             TyKind::Unit => "nothing".to_string(),
             TyKind::Bool => "bool".to_string(),
             TyKind::Int => "int".to_string(),

@@ -91,6 +91,33 @@ impl Parser<'_> {
         })
     }
 
+    /// Refuses operators of other languages, where a value would be missing between two signs.
+    fn refuse_foreign_operator(&mut self) -> Parse<()> {
+        let second = self.raw(1);
+        if second.spaced || second.first {
+            return Ok(());
+        }
+        let ends_line = self.brackets == 0 && (self.raw(2).first || self.raw(2).tok == Tok::Eof);
+        let (operator, help) = match (self.peek(), second.tok) {
+            (Tok::Less, Tok::Less | Tok::LessEq) => {
+                ("<<", "multiply by a power of two: `x * 4` shifts by 2")
+            }
+            (Tok::Greater, Tok::Greater | Tok::GreaterEq) => {
+                (">>", "divide by a power of two: `x / 4` shifts an `x` that is not negative by 2")
+            }
+            (Tok::Star, Tok::Star) => ("**", "write `x * x`, or `pow(x, y)` of `float`s"),
+            (Tok::Amp, Tok::Eq) => ("&=", "write `x = x & y`"),
+            (Tok::Pipe, Tok::Eq) => ("|=", "write `x = x | y`"),
+            (Tok::Caret, Tok::Eq) => ("^=", "write `x = x ^ y`"),
+            (Tok::Plus, Tok::Plus) if ends_line => ("++", "write `x += 1`"),
+            (Tok::Minus, Tok::Minus) if ends_line => ("--", "write `x -= 1`"),
+            _ => return Ok(()),
+        };
+        let span = Span::new(self.file, self.token().start, second.end);
+        let message = format!("there is no operator `{operator}`");
+        Err(self.error(Code::MIR0101, span, message, help))
+    }
+
     /// Level of `..`, between comparisons and sums.
     const RANGE: u8 = 6;
 
@@ -111,6 +138,7 @@ impl Parser<'_> {
                 left = self.make(start, ExprKind::Range { start: left, end, inclusive });
                 continue;
             }
+            self.refuse_foreign_operator()?;
             let Some((op, level)) = self.binary_op().filter(|&(_, level)| level >= min) else {
                 return Ok(left);
             };
@@ -225,7 +253,8 @@ impl Parser<'_> {
             Tok::FStart => self.formatted()?,
             Tok::Ident => {
                 let next = self.raw(1);
-                if next.tok == Tok::Less && !next.spaced {
+                let is_shift = matches!(self.raw(2).tok, Tok::Less | Tok::LessEq);
+                if next.tok == Tok::Less && !next.spaced && !is_shift {
                     ExprKind::Type(self.ty()?)
                 } else {
                     let token = self.bump();
