@@ -68,7 +68,9 @@ impl<'a> Search<'a> {
             Node::Close => {
                 let (names, own) = self.scopes.pop().unwrap_or_default();
                 for name in self.visible.drain(names..) {
-                    self.places.entry(name.sym).and_modify(|places| drop(places.pop()));
+                    if let Some(places) = self.places.get_mut(&name.sym) {
+                        places.pop();
+                    }
                 }
                 self.own = own;
             }

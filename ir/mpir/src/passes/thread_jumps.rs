@@ -18,6 +18,9 @@ const MAX_COPIED: usize = 8;
 const MAX_WAYS: usize = 256;
 /// Branches above a block that are asked for what they tell.
 const MAX_FACTS: usize = 8;
+
+/// Blocks above a block that are looked at for them.
+const MAX_ABOVE: usize = 256;
 /// Operations between a condition and what is known.
 const MAX_DEPTH: usize = 4;
 
@@ -142,7 +145,8 @@ impl Facts {
     fn of(f: &MpirFn, cfg: &Cfg, dom: &Dominators, b: Block) -> Facts {
         let mut conditions = Vec::new();
         let mut at = b;
-        while let Some(above) = dom.idom(at) {
+        for _ in 0..MAX_ABOVE {
+            let Some(above) = dom.idom(at) else { break };
             if let [only] = *cfg.preds(at) {
                 conditions.extend(told(f, only, at));
             }
