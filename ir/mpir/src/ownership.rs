@@ -4,7 +4,8 @@
 //! A value is *owned* when its type is not [`is_copy`](TypeCtx::is_copy) and a parameter or an
 //! instruction defines it. Constants of such types are immortal or null and need no owner.
 
-use crate::{Consumes, Inst, Module, MpirFn, Op, Value, ValueDef};
+use crate::analysis::Uses;
+use crate::{Const, Consumes, Inst, Module, MpirFn, Op, Value, ValueDef};
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeCtx, TypeId, TypeKind};
 
@@ -54,6 +55,44 @@ pub fn shows(types: &TypeCtx, f: &MpirFn, v: Value) -> Option<Value> {
         }
         ValueDef::Inst(_) | ValueDef::Param(_) | ValueDef::Const(_) => None,
     }
+}
+
+/// What looks at the part that `clone`, a clone of a handle, is made of, if that is all it is looked at
+/// for and `store` puts null in its place: then the handle is taken out.
+pub(crate) fn taken_out(f: &MpirFn, uses: &Uses, clone: Inst, store: Inst) -> Option<Inst> {
+    let is_clone = is_clone(f, clone);
+    let look = f.def_inst(f.args(clone).first().copied().filter(|_| is_clone)?)?;
+    let (&null, place) = f.args(store).split_last()?;
+    let (from, to) = (f.inst(look), f.inst(store));
+    let is_same_place = match (from.op, to.op) {
+        (Op::ArrGet, Op::ArrSet) | (Op::GetField, Op::SetField) => place == f.args(look),
+        // The key of the store is given away: it is another handle of the same one.
+        (Op::MapGetRef, Op::MapSet) => {
+            let of_store = place.iter().map(|&v| shown(f, v));
+            of_store.eq(f.args(look).iter().map(|&v| shown(f, v)))
+        }
+        _ => false,
+    };
+    let is_taken = is_same_place
+        && from.imm == to.imm
+        && f.as_const(null) == Some(Const::Zero)
+        && uses.of(f.arg(clone, 0)).len() == 1;
+    is_taken.then_some(look)
+}
+
+fn is_clone(f: &MpirFn, i: Inst) -> bool {
+    f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleClone
+}
+
+/// The value that a view shows, or of which it is another handle.
+fn shown(f: &MpirFn, mut v: Value) -> Value {
+    while let Some(i) = f.def_inst(v) {
+        if f.inst(i).op != Op::BorrowShared && !is_clone(f, i) {
+            break;
+        }
+        v = f.arg(i, 0);
+    }
+    v
 }
 
 /// Whether values of a type are borrowed handles.

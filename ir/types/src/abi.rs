@@ -476,6 +476,22 @@ impl RtFn {
         )
     }
 
+    /// Whether the function changes nothing that describes a live object (lengths, where elements
+    /// are), but counts, and objects that it makes or drops.
+    pub fn keeps_headers(self) -> bool {
+        matches!(
+            self,
+            RtFn::Retain
+                | RtFn::Release
+                | RtFn::HandleClone
+                | RtFn::HandleUnique
+                | RtFn::Alloc
+                | RtFn::ArrNew
+                | RtFn::ArrZeroed
+                | RtFn::ArrSlice
+        )
+    }
+
     /// Whether the function, when it comes back, has changed nothing: it looks at texts.
     pub fn only_reads(self) -> bool {
         matches!(

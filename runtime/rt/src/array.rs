@@ -114,10 +114,28 @@ pub fn try_from_bytes(
 ) -> Result<*mut MpRtHeader, AllocError> {
     debug_assert!(!elem.has_handles());
     let len = bytes.len().checked_div(elem.stride()).unwrap_or(0);
+    // SAFETY: there are bytes of `len` whole elements, and no handles in them.
+    unsafe { try_copy(elem, bytes.as_ptr(), len) }
+}
+
+/// An array of copies of `len` elements that lie side by side, handles retained.
+///
+/// # Safety
+/// `elements` is the address of as many live values that `elem` describes.
+unsafe fn try_copy(
+    elem: &'static MpRtTypeInfo,
+    elements: *const u8,
+    len: usize,
+) -> Result<*mut MpRtHeader, AllocError> {
     let layout = elements_layout(elem, len)?;
     let data = small_memory::allocate(layout)?;
-    // SAFETY: the new memory has the bytes of `len` whole elements, at most as many as given.
-    unsafe { data.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), layout.size()) };
+    // SAFETY: both have the bytes of `len` elements, and the copies hold counts of their own.
+    unsafe {
+        data.as_ptr().copy_from_nonoverlapping(elements, layout.size());
+        if elem.has_handles() {
+            object::retain_values(elem, elements, len);
+        }
+    }
     wrap(elem, len, len, data)
 }
 
@@ -282,9 +300,7 @@ unsafe extern "C" fn drop_array(obj: *mut MpRtHeader) {
     unsafe {
         let array = object::payload::<MpRtArray>(obj);
         if array.elem.has_handles() {
-            for i in 0..array.len() {
-                object::release_value(array.elem, array.at(i));
-            }
+            object::release_values(array.elem, array.at(0), array.len());
         }
         small_memory::free(array.data, array.element_layout());
     }
@@ -362,14 +378,8 @@ pub unsafe extern "C" fn mp_rt_arr_slice(
     let Some((from, to)) = checked_range(start, end, len) else {
         die(format_args!("array slice out of bounds: {start} .. {end} of {len} elements"))
     };
-    let stride = array.elem.stride();
-    if array.elem.has_handles() || stride == 0 {
-        let elements = (from..to).map(|i| array.at(i).cast_const());
-        // SAFETY: the addresses are elements of the array.
-        return unsafe { or_die(try_collect(array.elem, to - from, elements)) };
-    }
-    // SAFETY: the range lies inside the array.
-    or_die(try_from_bytes(array.elem, unsafe { &bytes(arr)[from * stride..to * stride] }))
+    // SAFETY: the range lies inside the array, and its elements are live.
+    or_die(unsafe { try_copy(array.elem, array.at(from), to - from) })
 }
 
 /// See [`magpie_types::abi::RtFn::ArrMove`].

@@ -167,6 +167,42 @@ pub(crate) unsafe fn payload_mut<'a, T>(obj: *mut MpRtHeader) -> &'a mut T {
     unsafe { &mut *payload_ptr(obj).cast::<T>() }
 }
 
+thread_local! {
+    /// See [`keep_to_this_thread`].
+    static KEPT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on this thread uses no object that another one uses, so it counts without atomic
+/// operations, which take several times as long.
+pub(crate) fn keep_to_this_thread() {
+    KEPT.set(true);
+}
+
+/// One more.
+#[inline]
+fn increment(count: &AtomicU64) {
+    match KEPT.get() {
+        true => count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed),
+        false => _ = count.fetch_add(1, Ordering::Relaxed),
+    }
+}
+
+/// One less; whether that was the last one. Then what other threads did before they gave up theirs
+/// has happened.
+#[inline]
+fn decrement(count: &AtomicU64) -> bool {
+    if KEPT.get() {
+        let before = count.load(Ordering::Relaxed);
+        count.store(before - 1, Ordering::Relaxed);
+        return before == 1;
+    }
+    let is_last = count.fetch_sub(1, Ordering::Release) == 1;
+    if is_last {
+        fence(Ordering::Acquire);
+    }
+    is_last
+}
+
 /// One more strong count. Null does nothing.
 ///
 /// # Safety
@@ -176,7 +212,7 @@ pub unsafe fn retain(obj: *mut MpRtHeader) {
     // SAFETY: the caller passes null or a live object.
     let Some(header) = (unsafe { obj.as_ref() }) else { return };
     if !header.is_immortal() {
-        header.strong.fetch_add(1, Ordering::Relaxed);
+        increment(&header.strong);
     }
 }
 
@@ -195,11 +231,8 @@ pub unsafe fn release(obj: *mut MpRtHeader) {
     // is looked at after the count, as its law demands.
     let only_handle = header.strong.load(Ordering::Acquire) == 1
         && header.flags.load(Ordering::Relaxed) & FLAG_HAD_WEAK == 0;
-    if !only_handle {
-        if header.strong.fetch_sub(1, Ordering::Release) != 1 {
-            return;
-        }
-        fence(Ordering::Acquire);
+    if !only_handle && !decrement(&header.strong) {
+        return;
     }
     // SAFETY: no strong handle is left, so the object is ours to drop.
     unsafe {
@@ -331,11 +364,8 @@ unsafe fn release_weak_count(obj: *mut MpRtHeader) {
     let weak = unsafe { &(*obj).weak };
     // Who has the only weak count of an object without strong ones is alone with it; while there
     // are strong ones, they hold a weak count too.
-    if weak.load(Ordering::Acquire) != 1 {
-        if weak.fetch_sub(1, Ordering::Release) != 1 {
-            return;
-        }
-        fence(Ordering::Acquire);
+    if weak.load(Ordering::Acquire) != 1 && !decrement(weak) {
+        return;
     }
     // SAFETY: no handle of either kind is left.
     unsafe { free(obj) };
@@ -402,7 +432,7 @@ pub unsafe fn weak_retain(obj: *mut MpRtHeader) {
     let Some(header) = (unsafe { obj.as_ref() }) else { return };
     if !header.is_immortal() {
         header.flags.fetch_or(FLAG_HAD_WEAK, Ordering::Relaxed);
-        header.weak.fetch_add(1, Ordering::Relaxed);
+        increment(&header.weak);
     }
 }
 
@@ -455,6 +485,36 @@ pub unsafe fn release_value(info: &MpRtTypeInfo, value: *const u8) {
         }
         for &offset in info.weak_offsets() {
             weak_release(handle_at(value, offset));
+        }
+    }
+}
+
+/// As [`retain_value`], of `count` values side by side.
+///
+/// # Safety
+/// `values` is the address of values that `info` describes.
+pub(crate) unsafe fn retain_values(info: &MpRtTypeInfo, values: *const u8, count: usize) {
+    let at = |n: usize| values.wrapping_add(n * info.stride());
+    // SAFETY: the handles of live values are null or live.
+    unsafe {
+        match (info.strong_offsets(), info.weak_offsets()) {
+            (&[offset], []) => (0..count).for_each(|n| retain(handle_at(at(n), offset))),
+            _ => (0..count).for_each(|n| retain_value(info, at(n))),
+        }
+    }
+}
+
+/// As [`release_value`], of `count` values side by side.
+///
+/// # Safety
+/// `values` is the address of values that `info` describes and whose counts the caller owns.
+pub(crate) unsafe fn release_values(info: &MpRtTypeInfo, values: *const u8, count: usize) {
+    let at = |n: usize| values.wrapping_add(n * info.stride());
+    // SAFETY: the caller owns the counts of the values' handles.
+    unsafe {
+        match (info.strong_offsets(), info.weak_offsets()) {
+            (&[offset], []) => (0..count).for_each(|n| release(handle_at(at(n), offset))),
+            _ => (0..count).for_each(|n| release_value(info, at(n))),
         }
     }
 }

@@ -1,17 +1,19 @@
 //! The stack of a program: of a known size, and an end in order when calls nest too deep.
 
+use crate::object;
 use crate::panic::die;
 
 /// Bytes of stack that a program has, whatever the limits of the process.
 pub const STACK_SIZE: usize = 64 << 20;
 
 /// Runs a program on a stack of its own. When its calls nest too deep, the process ends as by a
-/// panic.
+/// panic. No other thread may use an object that the program uses while it runs.
 pub fn with_program_stack<R: Send>(program: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_SIZE);
         let spawned = thread.spawn_scoped(scope, || {
             overflow::watch();
+            object::keep_to_this_thread();
             program()
         });
         match spawned {

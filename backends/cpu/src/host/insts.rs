@@ -50,6 +50,16 @@ impl Translator<'_, '_, '_> {
                 let address = self.code.runtime.type_info(TypeId(data.imm_lo()), data.imm_hi());
                 Some(self.b.ins().iconst(types::I64, address as i64))
             }
+            Op::RtRaw if matches!(data.rt(), RtFn::Retain | RtFn::HandleClone) => {
+                let object = self.value(f.arg(i, 0));
+                self.retain(object);
+                data.result().map(|_| object)
+            }
+            Op::RtRaw if data.rt() == RtFn::Release => {
+                let object = self.value(f.arg(i, 0));
+                self.release(object);
+                None
+            }
             Op::RtRaw => {
                 let mut args = self.args(i);
                 // The registers of a call that is made once should not decide where the numbers

@@ -1,6 +1,7 @@
 //! Host functions (`Domain::LowHost`) as machine code.
 
 mod control;
+mod counts;
 mod insts;
 mod loops;
 mod signature;
@@ -33,7 +34,8 @@ impl HostCode {
     }
 }
 
-/// Compiles the functions reachable from `roots`. All must be `Domain::LowHost`.
+/// Compiles the functions reachable from `roots`. All must be `Domain::LowHost`. While they run, no
+/// other thread may use an object that they use: they count handles without atomic operations.
 pub fn compile_host(
     module: &Module,
     roots: &[FnId],

@@ -1,5 +1,6 @@
 //! [`MemoryClasses`]: which accesses may touch the same memory.
 
+use super::own_arrays::OwnArrays;
 use crate::{Domain, Flags, Inst, Memory, MpirFn, Op, Value};
 use magpie_types::{TypeCtx, TypeId, TypeKind};
 
@@ -53,7 +54,8 @@ pub struct Effects {
 /// Buffers with the same element type are one class: two parameters may be one buffer. Every
 /// shared and every local array is a class of its own, unless arrays come in as parameters; then
 /// all arrays of that space are one. When there are too many classes, the last ones are one. Host
-/// memory is two classes: what describes objects ([`Flags::HEADER`]), and all else.
+/// memory is two classes, what describes objects ([`Flags::HEADER`]) and all else, and two for each
+/// array that only the function itself reaches: the object, and its elements.
 #[derive(Clone, Default, Debug)]
 pub struct MemoryClasses {
     of_value: Vec<u8>,
@@ -62,6 +64,7 @@ pub struct MemoryClasses {
     /// Classes that only one invocation sees; fences do not order them.
     private: ClassSet,
     is_host: bool,
+    own_arrays: OwnArrays,
 }
 
 const MAX_CLASSES: u32 = 64;
@@ -69,6 +72,18 @@ const UNKNOWN: u8 = u8::MAX;
 /// Host memory but for the headers of objects.
 const HOST: ClassSet = ClassSet(1);
 const HOST_HEADERS: ClassSet = ClassSet(2);
+/// Classes of the host before those of the function's own arrays.
+const HOST_CLASSES: usize = 2;
+
+/// The object of an array that only the function reaches.
+fn own_object(array: usize) -> ClassSet {
+    ClassSet(1 << (HOST_CLASSES + 2 * array))
+}
+
+/// The elements of such an array.
+fn own_elements(array: usize) -> ClassSet {
+    ClassSet(2 << (HOST_CLASSES + 2 * array))
+}
 
 impl MemoryClasses {
     /// The classes of a function.
@@ -87,9 +102,11 @@ impl MemoryClasses {
         self.private = ClassSet::NONE;
         self.is_host = f.domain != Domain::Device;
         if self.is_host {
-            self.count = 2;
+            self.own_arrays.compute(f);
+            self.count = (HOST_CLASSES + 2 * self.own_arrays.count()) as u32;
             return;
         }
+        self.own_arrays.clear();
         let (mut shared, mut local) = (None, None);
         for &(v, ty) in &f.params {
             let class = match types.kind(ty) {
@@ -145,9 +162,46 @@ impl MemoryClasses {
         }
     }
 
+    /// What an instruction of the host does to memory that only the function reaches; `None` when it
+    /// does something to other memory.
+    fn own_effects(&self, f: &MpirFn, i: Inst) -> Option<Effects> {
+        let own = &self.own_arrays;
+        if let Some(array) = own.is_all_that_changes(f, i) {
+            let writes = own_object(array).union(own_elements(array));
+            return Some(Effects { reads: ClassSet::ALL, writes });
+        }
+        let is_access = matches!(f.inst(i).op, Op::MemLoad | Op::MemStore);
+        let address = *f.args(i).first().filter(|_| is_access)?;
+        let class = match own.of_handle(address) {
+            Some(array) => own_object(array),
+            None => own_elements(own.of_element(f, address)?),
+        };
+        Some(match f.inst(i).op {
+            Op::MemLoad => Effects { reads: class, writes: ClassSet::NONE },
+            _ => Effects { reads: ClassSet::NONE, writes: class },
+        })
+    }
+
+    /// What may change in a host function where anything may happen: of arrays that only the function
+    /// reaches, those that it gives for that.
+    fn reached(&self, f: &MpirFn, i: Inst) -> ClassSet {
+        let inst = f.inst(i);
+        let others = match inst.op {
+            Op::RtRaw if inst.rt().keeps_headers() => HOST,
+            _ => HOST.union(HOST_HEADERS),
+        };
+        let given = f.args(i).iter().filter_map(|&v| self.own_arrays.of_handle(v));
+        given.fold(others, |all, array| all.union(own_object(array)).union(own_elements(array)))
+    }
+
     /// What an instruction does.
     pub fn effects(&self, f: &MpirFn, i: Inst) -> Effects {
         let inst = f.inst(i);
+        if self.own_arrays.count() > 0
+            && let Some(effects) = self.own_effects(f, i)
+        {
+            return effects;
+        }
         if inst.flags.contains(Flags::HEADER) {
             // A load of a header that is not marked may follow.
             let both = HOST.union(HOST_HEADERS);
@@ -172,6 +226,9 @@ impl MemoryClasses {
             Memory::Fence => {
                 let visible = ClassSet(!self.private.0);
                 Effects { reads: visible, writes: visible }
+            }
+            Memory::Any if self.is_host => {
+                Effects { reads: ClassSet::ALL, writes: self.reached(f, i) }
             }
             Memory::Any => Effects { reads: ClassSet::ALL, writes: ClassSet::ALL },
         }

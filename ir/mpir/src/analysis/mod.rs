@@ -11,6 +11,7 @@ mod liveness;
 mod loops;
 mod meeting_order;
 mod memory;
+mod own_arrays;
 mod positions;
 pub(crate) mod predicate;
 mod ranges;

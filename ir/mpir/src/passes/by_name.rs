@@ -1,5 +1,6 @@
 //! Passes by name, for tests and tools.
 
+use super::inline_small_calls::inline_changing_calls;
 use super::*;
 use crate::analysis::LaunchFacts;
 use crate::{Module, MpirFn};
@@ -28,6 +29,13 @@ const PASSES: &[(&str, Pass)] = &[
     ("hoist_views", Pass::Function(hoist_views)),
     ("if_convert", Pass::Function(|f, _, ctx| if_convert(f, ctx))),
     ("inline_calls", Pass::Module(inline)),
+    (
+        "inline_changing_calls",
+        Pass::Module(|m| {
+            inline_changing_calls(m, &mut PassContext::new());
+            Ok(())
+        }),
+    ),
     ("insert_preheaders", Pass::Function(|f, _, ctx| insert_preheaders(f, ctx))),
     ("licm", Pass::Function(licm)),
     (
@@ -56,8 +64,10 @@ const PASSES: &[(&str, Pass)] = &[
     ("lower_structs", Pass::Function(lower_structs)),
     ("lower_vectors", Pass::Function(lower_vectors)),
     ("optimize", Pass::Module(optimize)),
+    ("promote_cells", Pass::Function(promote_cells)),
     ("promote_slots", Pass::Function(|f, _, ctx| promote_slots(f, ctx))),
     ("sccp", Pass::Function(|f, _, ctx| sccp(f, ctx))),
+    ("share_divisions", Pass::Function(|f, _, ctx| share_divisions(f, ctx))),
     ("simplify_cfg", Pass::Function(|f, _, ctx| simplify_cfg(f, ctx))),
     (
         "specialize_callables",

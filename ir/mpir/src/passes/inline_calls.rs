@@ -7,8 +7,9 @@
 use super::context::refill;
 use super::replacements::Replacements;
 use crate::analysis::CallGraph;
-use crate::{Block, FnId, Inst, Module, MpirFn, Op, Terminator, Value, ValueDef};
+use crate::{Block, Domain, Flags, FnId, Inst, Module, MpirFn, Op, Terminator, Value, ValueDef};
 use magpie_diag::{Code, Diagnostic};
+use magpie_types::{RefMode, TypeKind};
 use rustc_hash::FxHashMap;
 
 /// A kernel with its callees has at most this many instructions.
@@ -168,6 +169,7 @@ impl Inliner<'_> {
                 continue;
             };
             let body = self.module.func(id);
+            self.show_arguments(body, i, current);
             self.copy_values(id, body, i, shared, entry_arrays);
             let result = self.f.inst(i).result();
             if let [only] = &body.blocks[..]
@@ -184,6 +186,27 @@ impl Inliner<'_> {
             current = self.copy_blocks(body, current, result);
         }
         self.s.pending = pending;
+    }
+
+    /// Makes the operands of a call what the callee calls them: views, where it may look at what it
+    /// is given.
+    fn show_arguments(&mut self, body: &MpirFn, call: Inst, current: Block) {
+        for (n, &(_, ty)) in body.params.iter().enumerate() {
+            let arg = self.f.args(call)[n];
+            if self.f.domain != Domain::Host || self.f.ty(arg) == ty {
+                continue;
+            }
+            let op = match self.module.types.kind(ty) {
+                TypeKind::Ref(RefMode::MutBorrow, _) => Op::BorrowMut,
+                _ => Op::BorrowShared,
+            };
+            let span = self.f.inst(call).span;
+            let view = self.f.make_inst(op, Flags::NONE, ty, &[arg], 0, span);
+            self.f.block_mut(current).insts.push(view);
+            if let Some(view) = self.f.inst(view).result() {
+                self.f.args_mut(call)[n] = view;
+            }
+        }
     }
 
     /// Makes copies of all instructions of a callee, with their operands. They are listed in

@@ -1,10 +1,16 @@
 //! Inlining of small host functions.
 //!
 //! A call costs more than what a small function does. The callees are optimised before.
+//!
+//! Those that change objects of the caller are inlined before anything is lowered
+//! ([`inline_changing_calls`]): then it is seen who has handles of these, so loops around the calls find
+//! out once whether theirs is the only one, and where the parts are that are changed.
 
 use super::inline_calls::{Scratch, callee, inline_into};
+use super::{PassContext, promote_cells};
 use crate::analysis::CallGraph;
-use crate::{FnId, Module, MpirFn};
+use crate::{Domain, FnId, Module, MpirBlock, MpirFn, Terminator, Value, ownership};
+use magpie_types::{RefMode, TypeCtx, TypeId, TypeKind};
 
 /// Instructions of a function that is small.
 const SMALL: usize = 40;
@@ -33,7 +39,7 @@ impl Callees {
 
     /// Remembers a function that was optimised.
     pub(super) fn learn(&mut self, f: &MpirFn, id: FnId) {
-        let size = f.live_inst_count() + f.blocks.len();
+        let size = size(f);
         let fits = size <= SMALL && !f.blocks.is_empty();
         self.sizes[id.index()] = fits.then_some(size);
         let insts = f.blocks.iter().flat_map(|b| &b.insts);
@@ -55,6 +61,59 @@ impl Callees {
         let once = self.partners[n] == Some(into) && self.is_recursive[into.index()];
         self.sizes[n].filter(|_| once || !self.is_recursive[n])
     }
+}
+
+/// Instructions and blocks of a function. What ends the program is done once, and counts little.
+fn size(f: &MpirFn) -> usize {
+    let of_block = |block: &MpirBlock| match block.term {
+        Terminator::Unreachable => 1,
+        Terminator::Ret(_)
+        | Terminator::Br(_)
+        | Terminator::Cbr { .. }
+        | Terminator::Switch { .. } => block.insts.len() + 1,
+    };
+    f.blocks.iter().map(of_block).sum()
+}
+
+/// Replaces calls of small functions that get objects to change, in host functions that are not
+/// lowered, by their bodies; what was passed through memory becomes values.
+pub(super) fn inline_changing_calls(module: &mut Module, ctx: &mut PassContext) -> bool {
+    let changes = module.fn_ids().map(|id| changes_objects(&module.types, module.func(id)));
+    let changes: Vec<bool> = changes.collect();
+    if !changes.contains(&true) {
+        return false;
+    }
+    let graph = CallGraph::new(module);
+    let mut callees = Callees::new(module, &graph);
+    let mut scratch = Scratch::default();
+    let mut changed = false;
+    for &id in graph.bottom_up() {
+        if module.func(id).domain != Domain::Host {
+            continue;
+        }
+        if inline_small_calls(module, id, &callees, &mut scratch) {
+            promote_cells(&mut module.fns[id.index()], &module.types, ctx);
+            changed = true;
+        }
+        if changes[id.index()] && !graph.is_recursive(id) {
+            callees.learn(module.func(id), id);
+        }
+    }
+    changed
+}
+
+/// Whether a host function gets objects in storage of the caller, where it may put others.
+fn changes_objects(types: &TypeCtx, f: &MpirFn) -> bool {
+    let is_place = |&(_, ty): &(Value, TypeId)| match types.kind(ty) {
+        TypeKind::Ref(RefMode::MutBorrow, shown) => {
+            types.is_aggregate(shown) && types.leaves(shown).iter().any(|l| types.is_heap(l.ty))
+        }
+        _ => false,
+    };
+    f.domain == Domain::Host
+        && !f.is_async
+        && !ownership::is_view(types, f.ret_ty)
+        && f.params.iter().any(is_place)
 }
 
 /// Replaces calls in a host function by the bodies of the callees that are small. Two

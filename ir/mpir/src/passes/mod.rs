@@ -3,8 +3,8 @@
 //!
 //! The optimisation passes work on device functions and on lowered host functions; they leave
 //! functions of [`crate::Domain::Host`] alone, where instructions also move ownership. Only
-//! [`specialize_callables`], [`unbox_characters`], [`elide_clones`], [`hoist_uniqueness`] and
-//! [`hoist_views`] are about these.
+//! [`specialize_callables`], [`promote_cells`], [`unbox_characters`], [`elide_clones`],
+//! [`hoist_uniqueness`] and [`hoist_views`] are about these.
 
 mod bounds;
 mod by_name;
@@ -24,6 +24,7 @@ mod inline_calls;
 mod inline_small_calls;
 mod insert_preheaders;
 mod licm;
+mod locations;
 mod lower_arc;
 mod lower_bounds_checks;
 mod lower_host;
@@ -32,9 +33,11 @@ mod lower_vectors;
 mod parts;
 mod pipeline;
 mod preconditions;
+mod promote_cells;
 mod promote_slots;
 mod replacements;
 mod sccp;
+mod share_divisions;
 mod simplify_cfg;
 mod specialize_callables;
 mod tail_calls;
@@ -67,8 +70,10 @@ pub use lower_structs::lower_structs;
 pub use lower_vectors::lower_vectors;
 pub use pipeline::Pipeline;
 pub use preconditions::{Unchecked, preconditions};
+pub use promote_cells::promote_cells;
 pub use promote_slots::promote_slots;
 pub use sccp::sccp;
+pub use share_divisions::share_divisions;
 pub use simplify_cfg::simplify_cfg;
 pub use specialize_callables::specialize_callables;
 pub use tail_calls::tail_calls;

@@ -1,7 +1,7 @@
 //! The order of the passes.
 
 use super::inline_calls::Scratch;
-use super::inline_small_calls::{Callees, inline_small_calls};
+use super::inline_small_calls::{Callees, inline_changing_calls, inline_small_calls};
 use super::preconditions::elide_or_find;
 use super::*;
 use crate::analysis::{CallGraph, LaunchFacts};
@@ -54,7 +54,8 @@ const HOST_LOOPS: &[Step] = steps![
 ];
 
 /// And after it.
-const WIDENED: &[Step] = steps![simplify_cfg, fold(types), gvn(types), dce, simplify_cfg];
+const WIDENED: &[Step] =
+    steps![simplify_cfg, share_divisions, fold(types), gvn(types), dce, simplify_cfg];
 
 /// Kernels and device functions: from closed to scalar and simple.
 const DEVICE: &[Step] = steps![simplify_cfg, lower_structs(types), fold(types), gvn(types)];
@@ -113,6 +114,12 @@ impl Pipeline {
         let start = self.times.is_some().then(Instant::now);
         specialize_callables(module);
         self.note("specialize_callables", start);
+        let start = self.times.is_some().then(Instant::now);
+        inline_changing_calls(module, &mut self.ctx);
+        self.note("inline_changing_calls", start);
+        for f in module.fns.iter().filter(|f| f.domain == Domain::Host) {
+            self.check(module, f, "inline_changing_calls");
+        }
         let start = self.times.is_some().then(Instant::now);
         unbox_characters(module);
         self.note("unbox_characters", start);

@@ -251,6 +251,19 @@ fn only_one_thread_drops() {
 }
 
 #[test]
+fn a_program_counts_for_itself() {
+    assert!(!KEPT.get());
+    crate::program_stack::with_program_stack(|| {
+        assert!(KEPT.get());
+        a_new_object_is_zeroed_and_counted_once();
+        weak_handles_outlive_the_object();
+        a_weak_back_reference_makes_no_cycle();
+        values_are_retained_and_released_by_their_handles();
+        literals_are_never_counted();
+    });
+}
+
+#[test]
 fn an_object_too_large_for_memory_is_a_panic_of_the_program() {
     let cases: [fn(); 1] = [|| {
         let info = Box::leak(Box::new(MpRtTypeInfo::plain(fixed::STR, u32::MAX, 8, c"T")));

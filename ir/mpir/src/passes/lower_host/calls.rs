@@ -45,6 +45,10 @@ impl FnLowering<'_, '_, '_> {
         if rt == RtFn::HandleUnique && self.is_address(data.ty) {
             return vec![self.unique(args[0], self.is_object(old.arg(i, 0)))];
         }
+        if rt == RtFn::HandleClone && self.is_counted_object(old.arg(i, 0), data.ty) {
+            self.count_once_more(args[0]);
+            return args;
+        }
         if let Some(leaves) = self.text_in_place(i, rt, &args) {
             return leaves;
         }

@@ -3,7 +3,8 @@
 use super::{FnLowering, Lowering};
 use crate::{Const, Op, Value};
 use magpie_types::abi::RtFn;
-use magpie_types::{Leaf, RefMode, TypeId, TypeKind};
+use magpie_types::abi::object_layout::STRONG;
+use magpie_types::{Leaf, RefMode, TypeId, TypeKind, fixed};
 
 impl FnLowering<'_, '_, '_> {
     /// One more count for every handle in a value.
@@ -45,6 +46,25 @@ impl FnLowering<'_, '_, '_> {
         self.b.br(done);
         self.b.seal(done);
         self.b.switch_to(done);
+    }
+
+    /// Whether a handle of the old function, or what it shows, is an object of type `ty` that is there
+    /// and counted: texts may be immortal.
+    pub(super) fn is_counted_object(&self, v: Value, ty: TypeId) -> bool {
+        let is_counted = matches!(
+            self.l.types().kind(ty),
+            TypeKind::Array(_) | TypeKind::Map(..) | TypeKind::Struct(_)
+        );
+        is_counted && self.is_address(ty) && self.is_object(v) && !self.may_be_missing(v)
+    }
+
+    /// One more strong count of an object that is there and counted. Nobody else counts: the objects of
+    /// a program are used by one thread.
+    pub(super) fn count_once_more(&mut self, object: Value) {
+        let strong = self.load_low(fixed::U64, object, STRONG);
+        let one = self.b.const_bits(fixed::U64, 1);
+        let more = self.b.same(Op::IAdd, &[strong, one]);
+        self.b.effect(Op::MemStore, &[object, more], STRONG.into());
     }
 
     fn count(&mut self, ty: TypeId, leaves: &[Value], strong: RtFn, weak: RtFn) {

@@ -37,6 +37,7 @@ mod texts;
 use crate::analysis::{Cfg, Uses};
 use crate::{
     Block, Builder, Const, Domain, FnId, Inst, Module, MpirFn, Op, Terminator, Value, Variable,
+    ownership,
 };
 use convention::Convention;
 use magpie_diag::Span;
@@ -229,7 +230,8 @@ fn moves(f: &MpirFn) -> FxHashMap<Inst, Inst> {
             let end = match releases.find(|&&i| f.args(i) == f.args(clone)) {
                 Some(&release) => Some(release),
                 None => {
-                    behind.first().copied().filter(|&store| takes_place(f, &uses, clone, store))
+                    let takes = |&store: &Inst| ownership::taken_out(f, &uses, clone, store);
+                    behind.first().copied().filter(|store| takes(store).is_some())
                 }
             };
             if let Some(end) = end {
@@ -238,42 +240,6 @@ fn moves(f: &MpirFn) -> FxHashMap<Inst, Inst> {
         }
     }
     moves
-}
-
-/// Whether the part that an instruction clones is looked at for that alone, and `store` puts null
-/// in its place.
-fn takes_place(f: &MpirFn, uses: &Uses, clone: Inst, store: Inst) -> bool {
-    let part = f.arg(clone, 0);
-    let (Some(look), Some((&null, place))) = (f.def_inst(part), f.args(store).split_last()) else {
-        return false;
-    };
-    let (from, to) = (f.inst(look), f.inst(store));
-    let is_same_place = match (from.op, to.op) {
-        (Op::ArrGet, Op::ArrSet) | (Op::GetField, Op::SetField) => place == f.args(look),
-        // The key of the store is given away: it is another handle of the same one.
-        (Op::MapGetRef, Op::MapSet) => {
-            let of_store = place.iter().map(|&v| shown(f, v));
-            of_store.eq(f.args(look).iter().map(|&v| shown(f, v)))
-        }
-        _ => false,
-    };
-    is_same_place
-        && from.imm == to.imm
-        && f.as_const(null) == Some(Const::Zero)
-        && uses.of(part).len() == 1
-}
-
-/// The value that a view shows, or of which it is another handle.
-fn shown(f: &MpirFn, mut v: Value) -> Value {
-    while let Some(i) = f.def_inst(v) {
-        let data = f.inst(i);
-        let is_clone = data.op == Op::RtCall && data.rt() == RtFn::HandleClone;
-        if data.op != Op::BorrowShared && !is_clone {
-            break;
-        }
-        v = f.arg(i, 0);
-    }
-    v
 }
 
 impl FnLowering<'_, '_, '_> {

@@ -231,7 +231,7 @@ impl FnLowering<'_, '_, '_> {
     }
 
     /// Whether a view may be null because nobody knew whether there is something to see.
-    fn may_be_missing(&self, v: Value) -> bool {
+    pub(super) fn may_be_missing(&self, v: Value) -> bool {
         let i = self.old.def_inst(v);
         i.is_some_and(|i| self.old.inst(i).flags.contains(Flags::SPECULATIVE))
     }

@@ -23,7 +23,8 @@ const REFUSED_EXIT_CODE: i32 = 3;
 /// A strong count of an array of scalars.
 struct HostArray(*mut MpRtHeader);
 
-// SAFETY: counted handles may be used by any thread, and nobody changes an array that is shared.
+// SAFETY: it lies in an object, which stays on the threads that may use the array, and nobody changes an
+// array that is shared.
 unsafe impl Send for HostArray {}
 
 impl HostArray {
