@@ -7,6 +7,7 @@ mod driver;
 mod rust;
 mod rust_calls;
 mod rust_loops;
+mod rust_objects;
 mod rust_texts;
 mod rust_values;
 
@@ -75,6 +76,9 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(closures, 2e6, "call", rust_values::closures),
     host!(variants, 2e6, "match", rust_values::variants),
     host!(copies, 5e5, "copy", rust_values::copies),
+    host!(queues, 8e6, "call", rust_objects::queues),
+    host!(people, 2e5, "struct", rust_objects::people),
+    host!(search, 10.0 * 40_000.0, "cell", rust_objects::search),
     host!(chars, 430_000.0, "character", rust_texts::chars),
     host!(tokens, 45_000.0, "token", rust_texts::tokens),
     host!(brackets, 600_000.0, "character", rust_texts::brackets),
