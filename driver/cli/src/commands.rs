@@ -37,8 +37,18 @@ pub(crate) fn execute(line: CommandLine) -> u8 {
     let mut session = Session::new(options);
     let emit = line.global.emit;
     if !emit.is_empty() && !matches!(line.command, Command::Build { .. }) {
-        let message = format!("`{}` writes no artifacts", line.command.name());
-        let stop = session.refuse(Code::MPL0006, message, "`--emit` belongs to `magpie build`");
+        let stop = match line.command {
+            Command::Parse { .. } if emit == ["ast"] => session.refuse(
+                Code::MPT2050,
+                "`parse --emit ast` is not supported by this build",
+                "`magpie parse` reports what is wrong with a text, `magpie fmt` writes a Magpie module in \
+                 canonical form, `magpie build --emit mpir` writes what a program means",
+            ),
+            _ => {
+                let message = format!("`{}` writes no artifacts", line.command.name());
+                session.refuse(Code::MPL0006, message, "`--emit` belongs to `magpie build`")
+            }
+        };
         output.report(&mut session, false, None);
         return stop.exit_code();
     }

@@ -8,6 +8,7 @@ mod usage;
 use args::CommandLine;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, Parser};
+use magpie_diag::Code;
 use magpie_driver::{Options, Session, Stop};
 use output::Output;
 use std::ffi::OsString;
@@ -30,7 +31,8 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Help and version go to standard output; everything else is wrong usage.
+/// Help and version go to standard output; everything else is wrong usage, or asks for what this
+/// build lacks.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let text = Output { form: args::OutputForm::Text, color: ColorChoice::Auto };
     match error.kind() {
@@ -46,10 +48,14 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     }
     let mut session = Session::new(Options::new("magpie"));
     let diagnostic = usage::diagnostic(error, arguments, &mut session.sources);
+    let stop = match diagnostic.code {
+        Code::MPT2050 => Stop::Refused,
+        _ => Stop::Usage,
+    };
     session.report(diagnostic);
     let form = usage::output_form(arguments);
     Output { form, color: ColorChoice::Auto }.report(&mut session, false, None);
-    Stop::Usage.exit_code()
+    stop.exit_code()
 }
 
 /// A panic of the command is never the program's fault.

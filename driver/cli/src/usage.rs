@@ -6,6 +6,39 @@ use clap::error::{ContextKind, ContextValue};
 use magpie_diag::{Code, Diagnostic, SourceMap, Span, closest};
 use std::ffi::OsString;
 
+/// Commands and flags of the language reference that this build lacks, and what to do instead.
+const ABSENT: &[(&str, &str)] = &[
+    ("graph", "`magpie build --emit mpir` writes blocks and calls as text"),
+    ("doc", "comments that begin with `;;;` stay in the source"),
+    ("repl", "`magpie run FILE` compiles and runs a program in milliseconds"),
+    ("pkg", "write path dependencies into `[dependencies]` of Magpie.toml"),
+    ("web", "`magpie build --target web-gpu FILE.mi` writes a bundle for browsers"),
+    ("mcp", "`magpie check --output json` gives diagnostics to other programs"),
+    ("memory", "`magpie check --output json` gives diagnostics to other programs"),
+    ("ctx", "`magpie check --output json` gives diagnostics to other programs"),
+    ("ffi", "declare the functions in an `extern` block"),
+    ("--features", "leave it out: there is no conditional compilation"),
+    ("--no-default-features", "leave it out: there is no conditional compilation"),
+    ("--offline", "leave it out: nothing is downloaded"),
+    ("--llm", "`--output json` is the form for other programs"),
+    ("--llm-token-budget", "`--max-errors N` limits what is reported"),
+    ("--llm-tokenizer", "`--max-errors N` limits what is reported"),
+    ("--llm-budget-policy", "`--max-errors N` limits what is reported"),
+    ("--no-auto-fmt", "leave it out: only `magpie fmt` changes sources"),
+    ("--shared-generics", "leave it out: each instance of a generic function is a copy"),
+];
+
+/// A command or flag that is known, but not here.
+fn absent(error: &clap::Error) -> Option<(String, &'static str)> {
+    let kinds = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    kinds.into_iter().find_map(|kind| {
+        let Some(ContextValue::String(word)) = error.get(kind) else { return None };
+        let (name, help) = ABSENT.iter().find(|(name, _)| name == word)?;
+        let what = if name.starts_with('-') { *name } else { &format!("magpie {name}") };
+        Some((format!("`{what}` is not supported by this build"), *help))
+    })
+}
+
 /// What clap says about a command line, at the argument it is about. The command line becomes a
 /// source.
 pub(crate) fn diagnostic(
@@ -15,6 +48,12 @@ pub(crate) fn diagnostic(
 ) -> Diagnostic {
     let words: Vec<String> = arguments.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let line = format!("magpie {}", words.get(1..).unwrap_or_default().join(" "));
+    if let Some((message, help)) = absent(error) {
+        let (start, end) = place(error, &line);
+        let file = sources.add("<command line>", line);
+        let span = Span::new(file, start, end);
+        return Diagnostic::new(Code::MPT2050, span, message).with_help(help);
+    }
     let text = error.render().to_string();
     let mut lines = text.lines();
     let head: Vec<&str> =
@@ -117,6 +156,19 @@ mod tests {
             let text = text(line);
             assert!(text.starts_with(&format!("<command line>:1:{column}: ")), "{line}: {text}");
             assert!(text.contains(word), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_this_build_lacks_is_said() {
+        for (line, start, help) in [
+            ("magpie graph cfg a.mp", "8: error[MPT2050]: `magpie graph` is not", "--emit mpir"),
+            ("magpie build --offline a.mp", "14: error[MPT2050]: `--offline` is not", "leave it"),
+            ("magpie build --features x", "14: error[MPT2050]: `--features` is not", "leave it"),
+        ] {
+            let text = text(line);
+            assert!(text.starts_with(&format!("<command line>:1:{start}")), "{text}");
+            assert!(text.contains(help), "{text}");
         }
     }
 

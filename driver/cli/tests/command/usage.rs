@@ -54,10 +54,16 @@ fn wrong_usage_is_2_with_a_way_out() {
             "{text}"
         );
     }
-    let text = place.run(&["parse", "a.mp", "--emit", "ast"]).fails(2);
+    let text = place.run(&["parse", "a.mp", "--emit", "mpir"]).fails(2);
     assert!(
         text.starts_with("error[MPL0006]: `parse` writes no artifacts\nhelp: `--emit` belongs")
     );
+    let text = place.run(&["parse", "a.mp", "--emit", "ast"]).fails(1);
+    assert!(
+        text.starts_with("error[MPT2050]: `parse --emit ast` is not supported by this build\n")
+    );
+    let text = place.run(&["graph", "deps", "a.mp"]).fails(1);
+    assert!(text.contains("error[MPT2050]: `magpie graph` is not supported by this build\n"));
     let mut command = place.command(["devices"]);
     let text = Ended::from(command.env("MAGPIE_DEVICE", "toaster").output().unwrap()).fails(2);
     assert!(text.starts_with("error[MPL0006]: MAGPIE_DEVICE: unknown device `toaster`"), "{text}");

@@ -7,6 +7,7 @@ use super::locals::LocalKind;
 use super::place::Path;
 use super::{Lower, Poisoned};
 use crate::ast::*;
+use crate::program::Item;
 use crate::ty::{Ty, TyKind};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value, Variable};
@@ -174,6 +175,8 @@ impl Body<'_, '_, '_> {
                     Some(t) => t,
                     None => continue,
                 },
+                // Made when the other arguments have said of what type it is.
+                (None, None) if self.shows_no_type(exprs[n]) => continue,
                 (None, None) => {
                     // What is known already is expected of literals.
                     let expected = inference.known(self.cx, pattern);
@@ -192,6 +195,27 @@ impl Body<'_, '_, '_> {
             inference.learn(self.cx, pattern, want);
         }
         inference.finish(self, &text, &decl.generics, span)
+    }
+
+    /// Whether an expression alone says nothing about type parameters: `None`, `[]`, a variant
+    /// without fields of a generic enum.
+    fn shows_no_type(&self, e: ExprId) -> bool {
+        let program = self.cx.program;
+        match &program.ast[e].kind {
+            ExprKind::None => true,
+            ExprKind::List(items) => items.is_empty(),
+            ExprKind::Map(entries) => entries.is_empty(),
+            &ExprKind::Member(base, _) => match program.ast[base].kind {
+                ExprKind::Name(name) if self.lookup(name).is_none() => {
+                    match program.item(name, program.ast[base].span) {
+                        Some(Item::Enum(n)) => !program.enums[n as usize].generics.is_empty(),
+                        _ => false,
+                    }
+                }
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// Argument `n` of a call on the host.

@@ -59,12 +59,19 @@ impl Parser<'_> {
             }
         };
         let mut ty = self.ast.add(TypeExpr { kind, span: self.span_from(start) });
-        while self.peek() == Tok::Question {
+        loop {
+            // `x as int ?? 0` has a default.
+            let options = match self.peek() {
+                Tok::Question => 1,
+                Tok::Coalesce if !self.token().spaced => 2,
+                _ => return Ok(ty),
+            };
             self.bump();
-            let span = self.span_from(start);
-            ty = self.ast.add(TypeExpr { kind: TypeExprKind::Option(ty), span });
+            for _ in 0..options {
+                let span = self.span_from(start);
+                ty = self.ast.add(TypeExpr { kind: TypeExprKind::Option(ty), span });
+            }
         }
-        Ok(ty)
     }
 
     /// Whether a type may begin here.
