@@ -272,6 +272,9 @@ impl Body<'_, '_, '_> {
             at = base;
         };
         self.check_written(memory.local, span)?;
+        if let TyKind::Array(_, n) = self.cx.tys.kind(self.locals[memory.local as usize].ty) {
+            self.check_const_index(index, n, span)?;
+        }
         let i = self.index_value(index)?;
         let element = match self.cx.tys.kind(memory.element) {
             TyKind::Atomic(t) => t,
