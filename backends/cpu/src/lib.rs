@@ -7,6 +7,7 @@ mod kernel;
 mod pure;
 mod runtime;
 mod simd;
+mod terminators;
 
 pub use host::{HostCode, compile_host};
 pub use jit::{Executable, JitError};

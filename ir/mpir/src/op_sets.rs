@@ -259,40 +259,57 @@ macro_rules! ownership_ops {
 #[macro_export]
 macro_rules! object_ops {
     () => {
-        $crate::Op::New
-            | $crate::Op::GetField
-            | $crate::Op::SetField
-            | $crate::Op::FieldPlace
+        $crate::object_reads!()
+            | $crate::object_changes!()
+            | $crate::Op::New
             | $crate::Op::EnumNew
-            | $crate::Op::EnumTag
-            | $crate::Op::EnumIs
-            | $crate::Op::EnumPayload
             | $crate::Op::ArrNew
             | $crate::Op::ArrFrom
-            | $crate::Op::ArrLen
-            | $crate::Op::ArrGet
-            | $crate::Op::ArrSet
-            | $crate::Op::ArrPlace
-            | $crate::Op::ArrPush
-            | $crate::Op::ArrPop
-            | $crate::Op::ArrSlice
-            | $crate::Op::ArrContains
-            | $crate::Op::ArrSort
             | $crate::Op::ArrMap
             | $crate::Op::ArrFilter
             | $crate::Op::ArrReduce
             | $crate::Op::ArrForeach
             | $crate::Op::MapNew
-            | $crate::Op::MapSet
+    };
+}
+
+/// What looks at an object, operand 0, or at a view of it, and at the key. A result may show a part of it.
+/// An enum that is owned is taken apart by [`crate::Op::EnumPayload`] ([`crate::Consumes::First`]).
+#[macro_export]
+macro_rules! object_reads {
+    () => {
+        $crate::Op::GetField
+            | $crate::Op::EnumTag
+            | $crate::Op::EnumIs
+            | $crate::Op::EnumPayload
+            | $crate::Op::ArrLen
+            | $crate::Op::ArrGet
+            | $crate::Op::ArrSlice
+            | $crate::Op::ArrContains
             | $crate::Op::MapGet
             | $crate::Op::MapGetRef
-            | $crate::Op::MapPlace
             | $crate::Op::MapLen
             | $crate::Op::MapContainsKey
-            | $crate::Op::MapDelete
-            | $crate::Op::MapDeleteVoid
             | $crate::Op::MapKeys
             | $crate::Op::MapValues
+    };
+}
+
+/// What changes an object, operand 0, in place, or shows a part of it to be changed.
+#[macro_export]
+macro_rules! object_changes {
+    () => {
+        $crate::Op::SetField
+            | $crate::Op::FieldPlace
+            | $crate::Op::ArrSet
+            | $crate::Op::ArrPlace
+            | $crate::Op::ArrPush
+            | $crate::Op::ArrPop
+            | $crate::Op::ArrSort
+            | $crate::Op::MapSet
+            | $crate::Op::MapPlace
+            | $crate::Op::MapDelete
+            | $crate::Op::MapDeleteVoid
     };
 }
 

@@ -1,13 +1,26 @@
-//! Edges and terminators.
+//! Edges, and what is of host functions only among the terminators.
 
 use super::Translator;
-use crate::pure::constant;
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, BlockArg, InstBuilder, TrapCode};
-use magpie_mpir::{Block, Terminator};
-use magpie_types::fixed;
+use super::signature::machine_prim;
+use crate::terminators::Terminators;
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
+use cranelift_frontend::FunctionBuilder;
+use magpie_mpir::{Block, Value};
+use magpie_types::{PrimType, fixed};
 
-impl Translator<'_, '_, '_> {
+impl<'f> Terminators<'f> for Translator<'_, 'f, '_> {
+    fn builder(&mut self) -> &mut FunctionBuilder<'f> {
+        &mut self.b
+    }
+
+    fn prim(&self, v: Value) -> PrimType {
+        machine_prim(&self.module.types, self.f.ty(v))
+    }
+
+    fn decider(&mut self, v: Value) -> ir::Value {
+        self.value(v)
+    }
+
     fn edge(&mut self, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
         let f = self.f;
         if self.rotated[to.index()] {
@@ -36,49 +49,26 @@ impl Translator<'_, '_, '_> {
         (block, args)
     }
 
-    pub(super) fn terminator(&mut self, block: Block) {
-        let f = self.f;
-        match &f.block(block).term {
-            Terminator::Ret(v) => match v {
-                Some(v) if f.ret_ty != fixed::UNIT => {
-                    let values = match self.groups.get(v) {
-                        Some(values) => values.clone(),
-                        None => vec![self.value(*v)],
-                    };
-                    self.b.ins().return_(&values);
-                }
-                Some(_) | None => {
-                    self.b.ins().return_(&[]);
-                }
-            },
-            Terminator::Br(to) if self.rotated[to.index()] => self.head(block, *to),
-            Terminator::Br(to) => {
-                let (to, args) = self.edge(block, *to);
-                self.b.ins().jump(to, &args);
+    fn ret(&mut self, v: Option<Value>) {
+        match v {
+            Some(v) if self.f.ret_ty != fixed::UNIT => {
+                let values = match self.groups.get(&v) {
+                    Some(values) => values.clone(),
+                    None => vec![self.value(v)],
+                };
+                self.b.ins().return_(&values);
             }
-            Terminator::Cbr { cond, then, else_ } => {
-                let cond = self.value(*cond);
-                let (then, then_args) = self.edge(block, *then);
-                let (else_, else_args) = self.edge(block, *else_);
-                self.b.ins().brif(cond, then, &then_args, else_, &else_args);
-            }
-            Terminator::Switch { value, cases, default } => {
-                let p = self.prim(*value);
-                let v = self.value(*value);
-                for &(bits, to) in cases {
-                    let c = constant(&mut self.b, p, bits);
-                    let equal = self.b.ins().icmp(IntCC::Equal, v, c);
-                    let (to, args) = self.edge(block, to);
-                    let next = self.b.create_block();
-                    self.b.ins().brif(equal, to, &args, next, &[]);
-                    self.b.switch_to_block(next);
-                }
-                let (to, args) = self.edge(block, *default);
-                self.b.ins().jump(to, &args);
-            }
-            Terminator::Unreachable => {
-                self.b.ins().trap(TrapCode::unwrap_user(2));
+            Some(_) | None => {
+                self.b.ins().return_(&[]);
             }
         }
+    }
+
+    fn jump(&mut self, from: Block, to: Block) {
+        if self.rotated[to.index()] {
+            return self.head(from, to);
+        }
+        let (to, args) = self.edge(from, to);
+        self.b.ins().jump(to, &args);
     }
 }

@@ -3,6 +3,7 @@
 use super::Translator;
 use super::signature::{machine_prim, machine_type, signature_by_address};
 use crate::pure::{Calls, Pure, constant};
+use crate::terminators::Terminators;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode, types,

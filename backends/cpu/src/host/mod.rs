@@ -10,12 +10,13 @@ mod vectors;
 use crate::jit::{Code, Executable, JitError};
 use crate::pure::constant;
 use crate::runtime::Runtime;
+use crate::terminators::Terminators;
 use cranelift_codegen::ir::{self, InstBuilder, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_module::{FuncId, Linkage, Module as _};
 use magpie_mpir::analysis::{Cfg, Dominators, LoopId, Loops};
 use magpie_mpir::{Block, Const, FnId, Inst, Module, MpirFn, Op, Terminator, Value};
-use magpie_types::{PrimType, fixed};
+use magpie_types::fixed;
 use rustc_hash::FxHashMap;
 use signature::{machine_prim, machine_type, signature};
 
@@ -235,7 +236,7 @@ impl Translator<'_, '_, '_> {
                 self.define(v, value);
             }
         }
-        self.terminator(block);
+        self.terminator(block, &self.f.block(block).term);
     }
 
     pub(crate) fn value(&mut self, v: Value) -> ir::Value {
@@ -270,10 +271,6 @@ impl Translator<'_, '_, '_> {
     fn args(&mut self, i: Inst) -> Vec<ir::Value> {
         let f = self.f;
         f.args(i).iter().map(|&v| self.value(v)).collect()
-    }
-
-    fn prim(&self, v: Value) -> PrimType {
-        machine_prim(&self.module.types, self.f.ty(v))
     }
 }
 

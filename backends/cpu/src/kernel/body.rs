@@ -4,12 +4,13 @@ use super::emit::{Emitter, WayOut, prim_of};
 use super::launch::BufferArg;
 use super::memory::array_bytes;
 use crate::pure::{Pure, clif_type, constant};
+use crate::terminators::Terminators;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    self, AtomicRmwOp, BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, TrapCode,
-    types,
+    self, AtomicRmwOp, BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, types,
 };
-use magpie_mpir::{AddressSpace, Block, Const, Inst, Op, Terminator, Value, ValueDef};
+use cranelift_frontend::FunctionBuilder;
+use magpie_mpir::{AddressSpace, Block, Const, Inst, Op, Value, ValueDef};
 use magpie_types::kernel::{HOST_SUBGROUP_SIZE, ParamLayout};
 use magpie_types::{PrimType, TypeId, TypeKind};
 
@@ -35,7 +36,7 @@ impl Emitter<'_, '_, '_> {
                 self.export(v, value);
             }
         }
-        self.terminator(block);
+        self.terminator(block, &self.f.block(block).term);
         self.fill_ways_out();
     }
 
@@ -101,10 +102,6 @@ impl Emitter<'_, '_, '_> {
             }
             _ => None,
         }
-    }
-
-    fn prim(&self, v: Value) -> PrimType {
-        prim_of(self.module, self.f.ty(v))
     }
 
     /// The value of an instruction, or `None` when it has none.
@@ -426,6 +423,31 @@ impl Emitter<'_, '_, '_> {
     }
 
     /// Stores phi values for another region, or gives the arguments of an internal jump.
+    fn fill_ways_out(&mut self) {
+        for way in std::mem::take(&mut self.ways_out) {
+            self.b.seal_block(way.block);
+            self.b.switch_to_block(way.block);
+            for (phi, v) in way.values {
+                self.export_phi(phi, v);
+            }
+            self.leave_region(way.to);
+        }
+    }
+}
+
+impl<'f> Terminators<'f> for Emitter<'_, 'f, '_> {
+    fn builder(&mut self) -> &mut FunctionBuilder<'f> {
+        &mut self.b
+    }
+
+    fn prim(&self, v: Value) -> PrimType {
+        prim_of(self.module, self.f.ty(v))
+    }
+
+    fn decider(&mut self, v: Value) -> ir::Value {
+        self.value(v)
+    }
+
     fn edge(&mut self, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
         let f = self.f;
         let mut values = Vec::new();
@@ -445,50 +467,10 @@ impl Emitter<'_, '_, '_> {
         (block, Vec::new())
     }
 
-    fn fill_ways_out(&mut self) {
-        for way in std::mem::take(&mut self.ways_out) {
-            self.b.seal_block(way.block);
-            self.b.switch_to_block(way.block);
-            for (phi, v) in way.values {
-                self.export_phi(phi, v);
-            }
-            self.leave_region(way.to);
-        }
-    }
-
-    fn terminator(&mut self, block: Block) {
-        let f = self.f;
-        match &f.block(block).term {
-            &Terminator::Ret(v) if self.is_called => self.return_value(v),
-            Terminator::Ret(_) => self.leave_region(None),
-            Terminator::Br(to) => {
-                let (to, args) = self.edge(block, *to);
-                self.b.ins().jump(to, &args);
-            }
-            Terminator::Cbr { cond, then, else_ } => {
-                let cond = self.value(*cond);
-                let (then, then_args) = self.edge(block, *then);
-                let (else_, else_args) = self.edge(block, *else_);
-                self.b.ins().brif(cond, then, &then_args, else_, &else_args);
-            }
-            Terminator::Switch { value, cases, default } => {
-                let p = self.prim(*value);
-                let v = self.value(*value);
-                for &(bits, to) in cases {
-                    let c = constant(&mut self.b, p, bits);
-                    let equal = self.b.ins().icmp(IntCC::Equal, v, c);
-                    let (to, args) = self.edge(block, to);
-                    let next = self.b.create_block();
-                    self.b.ins().brif(equal, to, &args, next, &[]);
-                    self.b.seal_block(next);
-                    self.b.switch_to_block(next);
-                }
-                let (to, args) = self.edge(block, *default);
-                self.b.ins().jump(to, &args);
-            }
-            Terminator::Unreachable => {
-                self.b.ins().trap(TrapCode::unwrap_user(2));
-            }
+    fn ret(&mut self, v: Option<Value>) {
+        match self.is_called {
+            true => self.return_value(v),
+            false => self.leave_region(None),
         }
     }
 }

@@ -180,28 +180,7 @@ impl<'a> Finder<'a> {
                 || matches!(m.types.kind(ty), TypeKind::Ref(RefMode::Borrow, fixed::STR));
             return is_text || data.op == Op::RtCall && data.rt() == RtFn::HandleClone;
         }
-        let reads_first = matches!(
-            data.op,
-            Op::ArrLen
-                | Op::ArrGet
-                | Op::ArrSlice
-                | Op::GetField
-                | Op::EnumTag
-                | Op::EnumIs
-                | Op::EnumPayload
-                | Op::MapGet
-                | Op::MapGetRef
-                | Op::MapLen
-                | Op::MapContainsKey
-                | Op::MapKeys
-                | Op::MapValues
-                | Op::BorrowShared
-        );
-        reads_first && n == 0
-            || matches!(data.op, Op::ArrContains | Op::Panic)
-            || data.op == Op::MapGet && n == 1
-            || data.op == Op::MapGetRef && n == 1
-            || data.op == Op::MapContainsKey && n == 1
+        matches!(data.op, crate::object_reads!() | Op::BorrowShared | Op::Panic)
     }
 
     /// Where a value, or what it shows, is changed or given away; nothing when an exclusive view of it

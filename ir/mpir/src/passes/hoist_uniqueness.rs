@@ -130,31 +130,13 @@ fn is_unique(f: &MpirFn, i: Inst) -> bool {
 
 /// Whether an instruction that reads a handle as operand `n` leaves it the only one.
 fn uses_in_place(f: &MpirFn, i: Inst, n: u32) -> bool {
-    let op = f.inst(i).op;
     let moves = || matches!(f.inst(i).rt(), RtFn::ArrMove | RtFn::ArrReverse);
-    let takes_it_first = op == Op::RtCall && moves()
-        || matches!(
-            op,
-            Op::ArrLen
-                | Op::ArrGet
-                | Op::ArrSet
-                | Op::ArrPlace
-                | Op::ArrPush
-                | Op::ArrPop
-                | Op::GetField
-                | Op::SetField
-                | Op::FieldPlace
-                | Op::MapGet
-                | Op::MapGetRef
-                | Op::MapSet
-                | Op::MapPlace
-                | Op::MapLen
-                | Op::MapContainsKey
-                | Op::MapDelete
-                | Op::MapDeleteVoid
-                | Op::MapKeys
-                | Op::MapValues
-        );
+    let takes_it_first = match f.inst(i).op {
+        Op::RtCall => moves(),
+        // It may take an enum apart.
+        Op::EnumPayload => false,
+        op => matches!(op, crate::object_reads!() | crate::object_changes!()),
+    };
     takes_it_first && n == 0
 }
 

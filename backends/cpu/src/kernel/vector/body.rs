@@ -11,10 +11,11 @@ use super::places::Places;
 use super::still::arrays_of_free_loads;
 use super::vary::Vary;
 use crate::pure::{clif_type, constant};
-use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, BlockArg, InstBuilder, TrapCode, types};
+use crate::terminators::Terminators;
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder, types};
+use cranelift_frontend::FunctionBuilder;
 use magpie_mpir::eval::SubgroupOp;
-use magpie_mpir::{Block, Inst, Op, Terminator, Value, ValueDef};
+use magpie_mpir::{Block, Inst, Op, Value, ValueDef};
 use magpie_types::PrimType;
 use magpie_types::kernel::HOST_SUBGROUP_SIZE;
 
@@ -159,7 +160,12 @@ impl<'v> Vector<'v> {
                 self.export(e, v, lanes);
             }
         }
-        self.terminator(e, block);
+        let active = self.guard.active_side(block);
+        let mut ending = Ending { vector: self, e };
+        match active {
+            Some(to) => ending.jump(block, to),
+            None => ending.terminator(block, &ending.e.f.block(block).term),
+        }
         for (way, values, to) in std::mem::take(&mut self.ways_out) {
             e.b.seal_block(way);
             e.b.switch_to_block(way);
@@ -261,65 +267,50 @@ impl<'v> Vector<'v> {
         let mask = e.b.ins().splat(types::I32X4, mask);
         Lanes::Simd(e.b.ins().band(ids, mask))
     }
+}
 
-    fn edge(&mut self, e: &mut Emitter, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
+/// The lanes of a block while its end is emitted.
+struct Ending<'a, 'v, 'm, 'f, 'r> {
+    vector: &'a mut Vector<'v>,
+    e: &'a mut Emitter<'m, 'f, 'r>,
+}
+
+impl<'f> Terminators<'f> for Ending<'_, '_, '_, 'f, '_> {
+    fn builder(&mut self) -> &mut FunctionBuilder<'f> {
+        &mut self.e.b
+    }
+
+    fn prim(&self, v: Value) -> PrimType {
+        prim_of(self.e.module, self.e.f.ty(v))
+    }
+
+    fn decider(&mut self, v: Value) -> ir::Value {
+        self.vector.scalar(self.e, v)
+    }
+
+    fn edge(&mut self, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
+        let Ending { vector, e } = self;
         let f = e.f;
         let phis: Vec<Inst> = f.phis(to).collect();
         let mut values = Vec::new();
         for phi in phis {
             if let (Some(v), Some(p)) = (f.phi_value(phi, from), f.inst(phi).result()) {
-                values.push((p, self.value(e, v)));
+                values.push((p, vector.value(e, v)));
             }
         }
-        if let (true, Some(block)) = (e.plan.is_internal(from, to), self.blocks[to.index()]) {
+        if let (true, Some(block)) = (e.plan.is_internal(from, to), vector.blocks[to.index()]) {
             let mut args = Vec::new();
             for (phi, lanes) in values {
-                self.push_args(e, phi, lanes, &mut args);
+                vector.push_args(e, phi, lanes, &mut args);
             }
             return (block, args);
         }
         let block = e.b.create_block();
-        self.ways_out.push((block, values, e.plan.region_of(to)));
+        vector.ways_out.push((block, values, e.plan.region_of(to)));
         (block, Vec::new())
     }
 
-    fn terminator(&mut self, e: &mut Emitter, block: Block) {
-        let f = e.f;
-        if let Some(active) = self.guard.active_side(block) {
-            let (to, args) = self.edge(e, block, active);
-            e.b.ins().jump(to, &args);
-            return;
-        }
-        match &f.block(block).term {
-            Terminator::Ret(_) => e.leave_region(None),
-            Terminator::Br(to) => {
-                let (to, args) = self.edge(e, block, *to);
-                e.b.ins().jump(to, &args);
-            }
-            Terminator::Cbr { cond, then, else_ } => {
-                let cond = self.scalar(e, *cond);
-                let (then, then_args) = self.edge(e, block, *then);
-                let (else_, else_args) = self.edge(e, block, *else_);
-                e.b.ins().brif(cond, then, &then_args, else_, &else_args);
-            }
-            Terminator::Switch { value, cases, default } => {
-                let p = prim_of(e.module, f.ty(*value));
-                let v = self.scalar(e, *value);
-                for &(bits, to) in cases {
-                    let c = constant(&mut e.b, p, bits);
-                    let equal = e.b.ins().icmp(IntCC::Equal, v, c);
-                    let (to, args) = self.edge(e, block, to);
-                    let next = e.b.create_block();
-                    e.b.ins().brif(equal, to, &args, next, &[]);
-                    e.b.seal_block(next);
-                    e.b.switch_to_block(next);
-                }
-                let (to, args) = self.edge(e, block, *default);
-                e.b.ins().jump(to, &args);
-            }
-            Terminator::Unreachable => {
-                e.b.ins().trap(TrapCode::unwrap_user(2));
-            }
-        }
+    fn ret(&mut self, _: Option<Value>) {
+        self.e.leave_region(None);
     }
 }
