@@ -17,6 +17,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("sccp", |f, _, ctx| sccp(f, ctx)),
     ("dce", |f, _, ctx| dce(f, ctx)),
     ("if_convert", |f, _, ctx| if_convert(f, ctx)),
+    ("if_convert_loops", |f, _, ctx| if_convert_loops(f, ctx)),
     ("insert_preheaders", |f, _, ctx| insert_preheaders(f, ctx)),
     ("licm", licm),
     ("unroll", |f, _, ctx| unroll(f, ctx)),

@@ -28,6 +28,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("hoist_uniqueness", Pass::Function(hoist_uniqueness)),
     ("hoist_views", Pass::Function(hoist_views)),
     ("if_convert", Pass::Function(|f, _, ctx| if_convert(f, ctx))),
+    ("if_convert_loops", Pass::Function(|f, _, ctx| if_convert_loops(f, ctx))),
     ("inline_calls", Pass::Module(inline)),
     (
         "inline_changing_calls",

@@ -59,7 +59,7 @@ pub use fuse_branches::fuse_branches;
 pub use gvn::gvn;
 pub use hoist_uniqueness::hoist_uniqueness;
 pub use hoist_views::hoist_views;
-pub use if_convert::if_convert;
+pub use if_convert::{if_convert, if_convert_loops};
 pub use inline_calls::{MAX_KERNEL_SIZE, inline_calls};
 pub use insert_preheaders::insert_preheaders;
 pub use licm::licm;

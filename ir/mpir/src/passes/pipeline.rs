@@ -57,6 +57,12 @@ const HOST_LOOPS: &[Step] = steps![
 const WIDENED: &[Step] =
     steps![simplify_cfg, share_divisions, fold(types), gvn(types), dce, simplify_cfg];
 
+/// At last, branches of loops that only choose; ways that become empty may be parts of another way.
+const HOST_CHOICES: &[Step] = steps![if_convert_loops, simplify_cfg, fold(types)];
+
+/// Such branches stand inside each other, this many levels.
+const MAX_CHOICES: usize = 3;
+
 /// Kernels and device functions: from closed to scalar and simple.
 const DEVICE: &[Step] = steps![simplify_cfg, lower_structs(types), fold(types), gvn(types)];
 
@@ -172,6 +178,7 @@ impl Pipeline {
             widen_counted(f, &mut module.types, &mut pipeline.ctx);
             pipeline.after(module, f, "widen_counted", start);
             pipeline.run_all(module, f, WIDENED);
+            pipeline.repeat(module, f, HOST_CHOICES, MAX_CHOICES);
             f.compact(|_| true);
         });
     }
