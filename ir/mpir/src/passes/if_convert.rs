@@ -14,7 +14,7 @@ const MAX_COMPUTED: usize = 3;
 /// Phis with more arms are not searched.
 const MAX_ARMS: usize = 32;
 /// What a condition is made of is followed so far.
-const MAX_FOLLOWED: usize = 16;
+const MAX_FOLLOWED: usize = 64;
 
 /// Replaces a branch whose ways are empty and meet at once by a `select` for each phi there. What
 /// is chosen from is computed anyway, so nothing is executed that was not before.
@@ -123,7 +123,11 @@ fn waits_for_address(f: &MpirFn, loops: &Loops, l: LoopId, cond: Value) -> bool 
             continue;
         }
         let behind = is_address || f.inst(i).op == Op::MemLoad;
-        work.extend(f.args(i).iter().map(|&v| (v, behind)));
+        for &v in f.args(i) {
+            if f.def_inst(v).is_some() && !work.contains(&(v, behind)) {
+                work.push((v, behind));
+            }
+        }
         if work.len() > MAX_FOLLOWED {
             return true;
         }
