@@ -3,7 +3,7 @@
 use super::{Folder, Outcome};
 use crate::analysis::predicate::{Predicate, Relation};
 use crate::eval::sign_extend;
-use crate::{Flags, Inst, Op, Value};
+use crate::{Domain, Flags, Inst, Op, Value};
 use magpie_types::{PrimType, fixed};
 
 pub(super) fn simplify(fx: &mut Folder, i: Inst) -> Outcome {
@@ -102,7 +102,8 @@ fn with_constant(
     }
 }
 
-/// Comparison of unsigned numbers that were widened: on the narrow type.
+/// Comparison of unsigned numbers that were widened: on the narrow type. In kernels legalisation
+/// widens small numbers, which the target cannot compare.
 fn widened(
     fx: &mut Folder,
     i: Inst,
@@ -139,6 +140,9 @@ fn widened(
             b
         }
     };
+    if fx.f.domain == Domain::Device && from.bit_width() < 32 {
+        return None;
+    }
     Some(fx.rewrite(i, Predicate { signed: false, ..predicate }.op(), &[a, b]))
 }
 
