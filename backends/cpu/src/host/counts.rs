@@ -2,7 +2,7 @@
 //!
 //! A call of the runtime costs several times as much as the addition that it makes. The code belongs
 //! to a program whose objects no other thread uses ([`super::compile_host`]), so a count is loaded and
-//! stored like any other number.
+//! stored like any other number. Where that is done once, a call is less code.
 
 use super::Translator;
 use crate::pure::Calls as _;
@@ -11,7 +11,17 @@ use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, types};
 use magpie_types::abi::RtFn;
 use magpie_types::abi::object_layout::{FLAG_IMMORTAL, FLAGS, STRONG};
 
+/// Whether a runtime function only adds to the strong count of what it gets, and may give it back.
+pub(super) fn counts_up(rt: RtFn) -> bool {
+    matches!(rt, RtFn::Retain | RtFn::HandleClone)
+}
+
 impl Translator<'_, '_, '_> {
+    /// Whether what counts is worth its code here.
+    pub(super) fn counts_in_place(&self) -> bool {
+        self.here.is_some() || !self.runs_once
+    }
+
     /// One more strong count, of an object that is counted; null is not.
     pub(super) fn retain(&mut self, object: ir::Value) {
         let next = self.b.create_block();

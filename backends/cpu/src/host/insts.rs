@@ -1,6 +1,7 @@
 //! Instructions.
 
 use super::Translator;
+use super::counts::counts_up;
 use super::signature::{machine_prim, machine_type, signature_by_address};
 use crate::pure::{Calls, Pure, constant};
 use crate::terminators::Terminators;
@@ -51,12 +52,12 @@ impl Translator<'_, '_, '_> {
                 let address = self.code.runtime.type_info(TypeId(data.imm_lo()), data.imm_hi());
                 Some(self.b.ins().iconst(types::I64, address as i64))
             }
-            Op::RtRaw if matches!(data.rt(), RtFn::Retain | RtFn::HandleClone) => {
+            Op::RtRaw if self.counts_in_place() && counts_up(data.rt()) => {
                 let object = self.value(f.arg(i, 0));
                 self.retain(object);
                 data.result().map(|_| object)
             }
-            Op::RtRaw if data.rt() == RtFn::Release => {
+            Op::RtRaw if self.counts_in_place() && data.rt() == RtFn::Release => {
                 let object = self.value(f.arg(i, 0));
                 self.release(object);
                 None

@@ -43,7 +43,7 @@ pub fn compile_host(
     runtime: &mut dyn Runtime,
 ) -> Result<HostCode, JitError> {
     let mut code = Code::new(runtime)?;
-    let Reachable { fns, from_outside } = Reachable::new(module, roots);
+    let Reachable { fns, from_outside, runs_once } = Reachable::new(module, roots);
     let mut ids: Vec<Option<FuncId>> = vec![None; module.fns.len()];
     for &f in &fns {
         let func = module.func(f);
@@ -80,6 +80,7 @@ pub fn compile_host(
             passage: None,
             zero: None,
             here: None,
+            runs_once: runs_once[f.index()],
         };
         t.function();
         t.b.finalize(config);
@@ -97,6 +98,8 @@ struct Reachable {
     fns: Vec<FnId>,
     /// By function: whether it is called by its address.
     from_outside: Vec<bool>,
+    /// By function: whether it is a root, or only called by one, at one place.
+    runs_once: Vec<bool>,
 }
 
 impl Reachable {
@@ -104,6 +107,8 @@ impl Reachable {
         let mut from_outside = vec![false; module.fns.len()];
         roots.iter().for_each(|f| from_outside[f.index()] = true);
         let mut seen = vec![false; module.fns.len()];
+        let mut is_called_again = vec![false; module.fns.len()];
+        let mut is_called_by_root = vec![false; module.fns.len()];
         let mut work = roots.to_vec();
         while let Some(f) = work.pop() {
             if std::mem::replace(&mut seen[f.index()], true) {
@@ -113,12 +118,18 @@ impl Reachable {
             for &i in func.blocks.iter().flat_map(|b| &b.insts) {
                 let data = func.inst(i);
                 if matches!(data.op, Op::Call | Op::FnAddr) {
-                    from_outside[data.func().index()] |= data.op == Op::FnAddr;
+                    let callee = data.func().index();
+                    from_outside[callee] |= data.op == Op::FnAddr;
+                    let is_first = roots.contains(&f) && !is_called_by_root[callee];
+                    is_called_by_root[callee] |= is_first;
+                    is_called_again[callee] |= !is_first || data.op == Op::FnAddr;
                     work.push(data.func());
                 }
             }
         }
-        Reachable { fns: module.fn_ids().filter(|f| seen[f.index()]).collect(), from_outside }
+        let runs_once = is_called_again.iter().map(|again| !again).collect();
+        let fns = module.fn_ids().filter(|f| seen[f.index()]).collect();
+        Reachable { fns, from_outside, runs_once }
     }
 }
 
@@ -152,6 +163,8 @@ pub(crate) struct Translator<'a, 'f, 'r> {
     zero: Option<*const u8>,
     /// The innermost loop around the block that is emitted.
     here: Option<LoopId>,
+    /// Whether what is in no loop is done once.
+    runs_once: bool,
 }
 
 impl Translator<'_, '_, '_> {

@@ -26,7 +26,7 @@ use magpie_types::{Category, RefMode, StructDef, TypeCtx, TypeKind};
 /// functions that are not lowered, before `lower_arc`.
 pub fn promote_cells(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bool {
     let is_cell = |&i: &Inst| cell(f, types, i).is_some();
-    if f.domain != Domain::Host || !f.blocks.iter().flat_map(|b| &b.insts).any(|i| is_cell(i)) {
+    if f.domain != Domain::Host || !f.blocks.iter().flat_map(|b| &b.insts).any(is_cell) {
         return false;
     }
     ctx.uses.compute(f);
