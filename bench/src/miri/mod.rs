@@ -84,6 +84,9 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(brackets, 600_000.0, "character", rust_texts::brackets),
     host!(letters, 430_000.0, "character", rust_texts::letters),
     host!(backwards, 430_000.0, "character", rust_texts::backwards),
+    host!(occurrences, 8.0 * 430_000.0, "character", rust_texts::occurrences),
+    host!(cipher, 430_000.0, "character", rust_texts::cipher),
+    host!(charlist, 430_000.0, "character", rust_texts::charlist),
 ];
 
 fn contenders(program: &str, peer: fn() -> f64) -> Vec<Box<dyn Contender>> {

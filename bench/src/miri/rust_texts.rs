@@ -102,3 +102,53 @@ pub(super) fn backwards() -> f64 {
     let places = out.bytes().enumerate().filter(|&(_, c)| c == b'q').map(|(i, _)| i as f64);
     places.sum()
 }
+
+pub(super) fn occurrences() -> f64 {
+    let text = sentence();
+    let count = |c| {
+        let mut n = 0;
+        for &byte in text.as_bytes() {
+            if byte == c {
+                n += 1;
+            }
+        }
+        n
+    };
+    f64::from(black_box(b"aeioubx ").iter().map(|&c| count(c)).sum::<i32>())
+}
+
+pub(super) fn cipher() -> f64 {
+    let alphabet = b"abcdefghijklmnopqrstuvwxyz";
+    let by = black_box(3);
+    let mut out = String::new();
+    for c in sentence().chars() {
+        let mut found = None;
+        for (i, &letter) in alphabet.iter().enumerate() {
+            if char::from(letter) == c {
+                found = Some(i);
+            }
+        }
+        out.push(found.map_or(c, |i| char::from(alphabet[(i + by) % 26])));
+    }
+    let places = out.bytes().enumerate().filter(|&(_, c)| c == b'h').map(|(i, _)| i as f64);
+    places.sum()
+}
+
+pub(super) fn charlist() -> f64 {
+    let mut characters = Vec::new();
+    for c in sentence().chars() {
+        characters.push(c);
+    }
+    let vowels = black_box(vec!['a', 'e', 'i', 'o', 'u']);
+    let mut n = 0;
+    for (i, c) in characters.iter().enumerate() {
+        if vowels.contains(c) {
+            n += i;
+        }
+    }
+    let mut out = String::new();
+    for &c in characters.iter().rev() {
+        out.push(c);
+    }
+    (n + out.len()) as f64
+}

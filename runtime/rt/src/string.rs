@@ -5,7 +5,7 @@ use crate::object::{self, HEADER_SIZE, MpRtHeader, payload_ptr};
 use crate::panic::{die, guarded};
 use crate::typeinfo::{FLAG_LENGTH_PREFIXED, MpRtTypeInfo};
 use crate::{array, status};
-use magpie_types::abi::object_layout::{self, FLAG_ASCII};
+use magpie_types::abi::object_layout::{self, FLAG_ASCII, STR_MEMORY_STEP};
 use magpie_types::{fixed, fnv1a};
 use std::ptr::NonNull;
 use std::str::FromStr;
@@ -24,11 +24,7 @@ pub(crate) const TEXT_START: usize = HEADER_SIZE + TEXT_OFFSET;
 const _: () = assert!(
     object_layout::STR_LEN as usize == HEADER_SIZE
         && object_layout::STR_BYTES as usize == TEXT_START
-        && MIN_MEMORY.is_multiple_of(object_layout::STR_MEMORY_STEP as usize)
 );
-
-/// The least memory of a `Str`.
-const MIN_MEMORY: usize = 64;
 
 /// Bytes of text that the memory of a counted `Str` of `len` bytes has room for. They depend on the
 /// length alone and grow in steps, so a text that grows piece by piece seldom moves, and nobody
@@ -36,14 +32,12 @@ const MIN_MEMORY: usize = 64;
 #[inline]
 pub(crate) fn room(len: usize) -> Result<usize, AllocError> {
     let too_long = AllocError { bytes: None };
-    let used = len.checked_add(TEXT_START).ok_or(too_long)?;
-    if used <= MIN_MEMORY {
-        return Ok(MIN_MEMORY - TEXT_START);
-    }
-    // Half or all of the way to the next power of two, which is 128 or more: steps of
-    // `STR_MEMORY_STEP` or multiples of it.
-    let step = used.checked_next_power_of_two().ok_or(too_long)? / 4;
-    Ok(used.next_multiple_of(step) - TEXT_START)
+    let last = len.checked_add(TEXT_START - 1).ok_or(too_long)?;
+    // A quarter of the power of two above, and at least `STR_MEMORY_STEP`. Compiled code finds the
+    // end in the same way.
+    let step = (usize::MAX >> 2 >> last.leading_zeros()) | (STR_MEMORY_STEP as usize - 1);
+    let end = (last | step).checked_add(1).ok_or(too_long)?;
+    Ok(end - TEXT_START)
 }
 
 /// The memory of a `Str` of `len` bytes.
@@ -84,8 +78,8 @@ fn join(a: &str, b: &str, is_ascii: bool) -> Result<*mut MpRtHeader, AllocError>
     // together are UTF-8.
     unsafe {
         let start = memory.as_ptr().add(TEXT_START);
-        start.copy_from_nonoverlapping(a.as_ptr(), a.len());
-        start.add(a.len()).copy_from_nonoverlapping(b.as_ptr(), b.len());
+        copy_text(start, a);
+        copy_text(start.add(a.len()), b);
         Ok(init_str(memory, len, is_ascii))
     }
 }
@@ -108,12 +102,45 @@ unsafe fn extend(
         let len = old.checked_add(text.len()).ok_or(AllocError { bytes: None })?;
         let s = if len <= room(old)? { s } else { grow(s, old, len)? };
         let end = s.cast::<u8>().add(TEXT_START + old);
-        end.copy_from_nonoverlapping(text.as_ptr(), text.len());
+        copy_text(end, text);
         payload_ptr(s).cast::<u64>().write(len as u64);
         if !is_ascii && object::has_flag(s, FLAG_ASCII) {
             object::clear_flag(s, FLAG_ASCII);
         }
         Ok(s)
+    }
+}
+
+/// Copies a text. Most are short: two copies of a few words, which may overlap, are faster than a call.
+///
+/// # Safety
+/// There is room for the text at `to`, which is no part of it.
+#[inline]
+unsafe fn copy_text(to: *mut u8, text: &str) {
+    /// # Safety
+    /// There are at least as many bytes as a `T` has.
+    unsafe fn ends<T>(to: *mut u8, from: *const u8, len: usize) {
+        let behind = len - size_of::<T>();
+        // SAFETY: both begin and end inside of the `len` bytes.
+        unsafe {
+            let first = from.cast::<T>().read_unaligned();
+            let last = from.add(behind).cast::<T>().read_unaligned();
+            to.cast::<T>().write_unaligned(first);
+            to.add(behind).cast::<T>().write_unaligned(last);
+        }
+    }
+    let (from, len) = (text.as_ptr(), text.len());
+    // SAFETY: each branch knows how many bytes there are.
+    unsafe {
+        match len {
+            0 => {}
+            1 => *to = *from,
+            2..4 => ends::<u16>(to, from, len),
+            4..8 => ends::<u32>(to, from, len),
+            8..16 => ends::<u64>(to, from, len),
+            16..=32 => ends::<u128>(to, from, len),
+            _ => to.copy_from_nonoverlapping(from, len),
+        }
     }
 }
 
@@ -388,6 +415,30 @@ mod tests {
             object::release(s);
             text
         }
+    }
+
+    #[test]
+    fn room_is_in_steps() {
+        for len in 0..5000usize {
+            let end = room(len).unwrap() + TEXT_START;
+            let used = len + TEXT_START;
+            let step = (used.next_power_of_two() / 4).max(STR_MEMORY_STEP as usize);
+            assert_eq!(end, used.next_multiple_of(step).max(64), "{len}");
+        }
+        assert!(room(usize::MAX).is_err() && room(usize::MAX - TEXT_START).is_err());
+    }
+
+    #[test]
+    fn texts_of_any_length_are_joined() {
+        let text = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF";
+        without_leaks(|| {
+            for len in 0..text.len() {
+                // SAFETY: two new strings are consumed, the result is released.
+                let joined =
+                    unsafe { take(mp_rt_str_concat(new_str(&text[..7]), new_str(&text[..len]))) };
+                assert_eq!(joined, format!("{}{}", &text[..7], &text[..len]));
+            }
+        });
     }
 
     #[test]

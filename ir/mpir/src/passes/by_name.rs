@@ -88,6 +88,7 @@ const PASSES: &[(&str, Pass)] = &[
     ),
     ("unroll", Pass::Function(|f, _, ctx| unroll(f, ctx))),
     ("unroll_barriers", Pass::Function(|f, _, ctx| unroll_barriers(f, ctx))),
+    ("unswitch_loops", Pass::Function(|f, _, ctx| unswitch_loops(f, ctx))),
     ("use_ranges", Pass::Function(|f, _, ctx| use_ranges(f, ctx))),
     ("widen_counted", Pass::Typed(widen_counted)),
 ];

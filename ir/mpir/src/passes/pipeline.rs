@@ -38,6 +38,10 @@ const THREAD: &[Step] = steps![thread_jumps(types), simplify_cfg, fold(types), g
 /// A branch may lead past as many others.
 const MAX_THREADED: usize = 4;
 
+/// Loops that need no calls where texts are ASCII; the steps behind are taken only when that changes
+/// something.
+const UNSWITCH: &[Step] = steps![unswitch_loops, simplify_cfg, fold(types), gvn(types)];
+
 /// Loops of very few rounds; what is constant in a round makes it smaller.
 const HOST_UNROLL: &[Step] = steps![unroll, simplify_cfg, fold(types), simplify_cfg, gvn(types)];
 
@@ -172,6 +176,7 @@ impl Pipeline {
             if is_loop_now {
                 pipeline.run_all(module, f, &THREAD[1..]);
             }
+            pipeline.repeat(module, f, UNSWITCH, 1);
             pipeline.repeat(module, f, HOST_UNROLL, MAX_UNROLLED_LEVELS);
             pipeline.run_all(module, f, HOST_LOOPS);
             let start = pipeline.times.is_some().then(Instant::now);

@@ -6,9 +6,10 @@
 
 use super::PassContext;
 use super::context::refill;
-use crate::analysis::{Cfg, Dominators, User};
+use super::definitions::Definitions;
+use crate::analysis::{Cfg, Dominators};
 use crate::eval::eval;
-use crate::{Block, Builder, Domain, Inst, MpirFn, Op, Terminator, Value};
+use crate::{Block, Domain, Inst, MpirFn, Op, Terminator, Value};
 use magpie_types::{PrimType, TypeCtx};
 use rustc_hash::FxHashMap;
 
@@ -60,11 +61,12 @@ pub fn thread_jumps(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> b
         return false;
     }
     keep_independent(f, &mut ways, ctx);
-    let mut copies = Copies::default();
+    let mut definitions = Definitions::default();
     for way in &ways {
-        copies.open(f, way);
+        open(f, way, &mut definitions);
     }
-    copies.join(f, ctx);
+    // Copies of a block read the copies of its values.
+    definitions.join(f, ctx, |home, at| at == home);
     !ways.is_empty()
 }
 
@@ -230,96 +232,38 @@ fn is_constant(f: &MpirFn, v: Value, (condition, holds): (Value, bool)) -> Optio
     (equal && f.arg(i, 0) == v).then(|| f.as_bits(f.arg(i, 1)))?
 }
 
-/// The copies of blocks that ways go through.
-#[derive(Default)]
-struct Copies {
-    /// By value of such a block: the blocks that define it now, and as what.
-    defined: FxHashMap<Value, Vec<(Block, Value)>>,
-}
-
-impl Copies {
-    /// Makes a copy of the block that the way goes through, for those that come that way.
-    fn open(&mut self, f: &mut MpirFn, way: &Way) {
-        let &Way { from, through, to } = way;
-        // Another way may have begun where this one goes through.
-        if !f.successors(through).contains(&to) {
-            return;
-        }
-        let copy = f.add_block();
-        f.block_mut(copy).term = Terminator::Br(to);
-        f.block_mut(copy).term_span = f.block(through).term_span;
-        let mut values: FxHashMap<Value, Value> = FxHashMap::default();
-        for i in f.block(through).insts.clone() {
-            let inst = *f.inst(i);
-            let value = if inst.op == Op::Phi {
-                f.phi_value(i, from)
-            } else {
-                let resolve = |v: &Value| values.get(v).copied().unwrap_or(*v);
-                let args: Vec<Value> = f.args(i).iter().map(resolve).collect();
-                f.append(copy, inst.op, inst.flags, inst.ty, &args, inst.imm, inst.span)
-            };
-            if let Some((v, value)) = inst.result().zip(value) {
-                values.insert(v, value);
-                let defined = self.defined.entry(v).or_insert_with(|| vec![(through, v)]);
-                defined.push((copy, value));
-            }
-        }
-        for phi in f.phis(to).collect::<Vec<_>>() {
-            if let Some(v) = f.phi_value(phi, through) {
-                let mut arms: Vec<(Block, Value)> = f.phi_arms(phi).collect();
-                arms.push((copy, values.get(&v).copied().unwrap_or(v)));
-                f.set_phi_arms(phi, &arms);
-            }
-        }
-        remove_arm(f, through, from);
-        f.block_mut(from).term.map_targets(|t| if t == through { copy } else { t });
+/// Makes a copy of the block that the way goes through, for those that come that way.
+fn open(f: &mut MpirFn, way: &Way, definitions: &mut Definitions) {
+    let &Way { from, through, to } = way;
+    // Another way may have begun where this one goes through.
+    if !f.successors(through).contains(&to) {
+        return;
     }
-
-    /// Makes phis for the values that have several definitions now.
-    fn join(self, f: &mut MpirFn, ctx: &mut PassContext) {
-        let PassContext { uses, positions, .. } = ctx;
-        uses.compute(f);
-        positions.compute(f);
-        let mut split: Vec<(Value, Vec<(Block, Value)>)> = self.defined.into_iter().collect();
-        split.sort_unstable_by_key(|s| s.0);
-        let mut b = Builder::resume(f);
-        let mut changes: Vec<(User, Value)> = Vec::new();
-        for (v, definitions) in &split {
-            let home = definitions[0].0;
-            let mut variable = None;
-            for &user in uses.of(*v) {
-                let at = match user {
-                    User::Inst(i, n) if b.func().inst(i).op == Op::Phi => {
-                        let arm = b.func().phi_arms(i).nth(n as usize);
-                        arm.map(|arm| arm.0)
-                    }
-                    User::Inst(i, _) => positions.block(i),
-                    User::Terminator(at) => Some(at),
-                };
-                // Copies of the block read the copies of its values.
-                let Some(at) = at.filter(|&at| at != home) else { continue };
-                let variable = *variable.get_or_insert_with(|| {
-                    let variable = b.declare(b.ty(*v));
-                    for &(block, value) in definitions {
-                        b.switch_to(block);
-                        b.write(variable, value);
-                    }
-                    variable
-                });
-                b.switch_to(at);
-                changes.push((user, b.read(variable)));
-            }
+    let copy = f.add_block();
+    f.block_mut(copy).term = Terminator::Br(to);
+    f.block_mut(copy).term_span = f.block(through).term_span;
+    let mut values: FxHashMap<Value, Value> = FxHashMap::default();
+    for i in f.block(through).insts.clone() {
+        let inst = *f.inst(i);
+        let value = if inst.op == Op::Phi {
+            f.phi_value(i, from)
+        } else {
+            let resolve = |v: &Value| values.get(v).copied().unwrap_or(*v);
+            let args: Vec<Value> = f.args(i).iter().map(resolve).collect();
+            f.append(copy, inst.op, inst.flags, inst.ty, &args, inst.imm, inst.span)
+        };
+        if let Some((v, value)) = inst.result().zip(value) {
+            values.insert(v, value);
+            definitions.add(v, through, copy, value);
         }
-        for &(user, v) in &changes {
-            match user {
-                User::Inst(i, n) => b.func().args_mut(i)[n as usize] = v,
-                User::Terminator(at) => {
-                    if let Some(operand) = b.func().block_mut(at).term.operand_mut() {
-                        *operand = v;
-                    }
-                }
-            }
-        }
-        b.finish();
     }
+    for phi in f.phis(to).collect::<Vec<_>>() {
+        if let Some(v) = f.phi_value(phi, through) {
+            let mut arms: Vec<(Block, Value)> = f.phi_arms(phi).collect();
+            arms.push((copy, values.get(&v).copied().unwrap_or(v)));
+            f.set_phi_arms(phi, &arms);
+        }
+    }
+    remove_arm(f, through, from);
+    f.block_mut(from).term.map_targets(|t| if t == through { copy } else { t });
 }

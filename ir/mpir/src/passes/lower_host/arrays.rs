@@ -4,7 +4,7 @@ use super::FnLowering;
 use crate::{Flags, Inst, Op, Value};
 use magpie_types::abi::object_layout::{ARR_CAP, ARR_DATA, ARR_LEN};
 use magpie_types::abi::{PanicKind, RtFn};
-use magpie_types::{Layout, TypeId, TypeKind, fixed};
+use magpie_types::{Layout, PrimType, TypeId, TypeKind, fixed};
 
 /// A handle in lowered code.
 #[derive(Clone, Copy)]
@@ -283,10 +283,48 @@ impl FnLowering<'_, '_, '_> {
     pub(super) fn arr_contains(&mut self, i: Inst) -> Vec<Value> {
         let (v, value) = (self.old.arg(i, 0), self.old.arg(i, 1));
         let element = self.element_type(v);
+        let is_number = PrimType::from_id(element).is_some_and(|p| p.is_int());
+        if is_number && self.old.inst(i).imm_lo() == 0 && self.ty(value) == element {
+            return vec![self.contains_number(v, element, value)];
+        }
         let array = self.one(v);
         let address = self.address_of(value, element);
         let eq = self.comparator(self.old.inst(i).imm_lo(), element);
         vec![self.rt_value(RtFn::ArrContains, fixed::BOOL, &[array, address, eq])]
+    }
+
+    /// Whether an array holds a number: they are compared one by one.
+    fn contains_number(&mut self, array: Value, element: TypeId, wanted: Value) -> Value {
+        let (array, wanted) = (self.handle(array), self.one(wanted));
+        let len = self.load_header(fixed::I64, array, ARR_LEN);
+        let data = self.load_header(self.l.address, array, ARR_DATA);
+        let (index, found) = (self.b.declare(fixed::I64), self.b.declare(fixed::BOOL));
+        let (zero, no) = (self.i64(0), self.b.func().const_bool(false));
+        self.b.write(index, zero);
+        self.b.write(found, no);
+        let [head, inside, next, done] = std::array::from_fn(|_| self.b.create_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        let at = self.b.read(index);
+        let more = self.b.compare(Op::IcmpSlt, at, len);
+        self.b.cbr(more, inside, done);
+        self.b.seal(inside);
+        self.b.switch_to(inside);
+        let address = self.address_in(data, element, at);
+        let value = self.load_low(element, address, 0);
+        let is_equal = self.b.compare(Op::IcmpEq, value, wanted);
+        self.b.write(found, is_equal);
+        self.b.cbr(is_equal, done, next);
+        self.b.seal(next);
+        self.b.switch_to(next);
+        let one = self.i64(1);
+        let after = self.b.same(Op::IAdd, &[at, one]);
+        self.b.write(index, after);
+        self.b.br(head);
+        self.b.seal(head);
+        self.b.seal(done);
+        self.b.switch_to(done);
+        self.b.read(found)
     }
 
     pub(super) fn arr_sort(&mut self, i: Inst) -> Vec<Value> {

@@ -32,6 +32,7 @@ mod maps;
 mod memory;
 mod objects;
 mod ops;
+mod text_facts;
 mod texts;
 
 use crate::analysis::{Cfg, Uses};
@@ -46,6 +47,7 @@ use magpie_types::{Category, Leaf, Sid, SidKind, TypeCtx, TypeId, TypeKind, fixe
 use memory::Slots;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+use text_facts::KnownTexts;
 
 /// Lowers all host functions of a module. `place` describes a source place as
 /// `file:line:column`, for the messages of panics.
@@ -170,6 +172,7 @@ struct FnLowering<'f, 'l, 'a> {
     map_places: FxHashMap<Value, Value>,
     /// The lengths of characters whose codes were found in place.
     code_lengths: FxHashMap<Value, Value>,
+    texts: KnownTexts,
     convention: Rc<Convention>,
     /// Where a result goes that is stored.
     result_address: Option<Value>,
@@ -202,6 +205,7 @@ fn lower_fn(l: &mut Lowering<'_>, id: FnId, old: &MpirFn) -> MpirFn {
         convention,
         map_places: FxHashMap::default(),
         code_lengths: FxHashMap::default(),
+        texts: KnownTexts::new(old),
         result_address,
         b,
         values,
@@ -209,6 +213,7 @@ fn lower_fn(l: &mut Lowering<'_>, id: FnId, old: &MpirFn) -> MpirFn {
         never: false,
     };
     f.receive();
+    f.learn_parameters();
     f.body();
     f.b.finish();
     new
@@ -358,6 +363,7 @@ impl FnLowering<'_, '_, '_> {
     fn define(&mut self, i: Inst, leaves: Vec<Value>) {
         if let Some(v) = self.old.inst(i).result() {
             self.values[v.index()] = Some(leaves.into());
+            self.learn_text(v);
         }
     }
 
@@ -409,6 +415,11 @@ impl FnLowering<'_, '_, '_> {
             }
             None => self.b.func().zero(self.l.address),
         };
+        self.panic_at(kind, place, shown);
+    }
+
+    /// The same, with a place that is given as a C string.
+    fn panic_at(&mut self, kind: PanicKind, place: Value, shown: Option<(Value, Value)>) {
         let zero = self.i64(0);
         let (a, b) = shown.unwrap_or((zero, zero));
         let kind = self.i32(kind as i32);

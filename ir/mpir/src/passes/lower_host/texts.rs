@@ -4,15 +4,16 @@
 use super::FnLowering;
 use super::arrays::Handle;
 use crate::{Const, Inst, Op, Value};
-use magpie_types::abi::RtFn;
 use magpie_types::abi::object_layout::{
-    CODE_EMPTY, FLAG_ASCII, FLAG_HAD_WEAK, FLAG_IMMORTAL, FLAGS, STR_BYTES, STR_LEN,
-    STR_MEMORY_STEP, STRONG,
+    CODE_EMPTY, FLAG_HAD_WEAK, FLAG_IMMORTAL, FLAGS, STR_BYTES, STR_LEN, STR_MEMORY_STEP, STRONG,
 };
+use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{TypeId, fixed};
 
 /// Bytes up to which a literal is compared in place.
 const MAX_COMPARED: usize = 32;
+/// Bytes up to which a literal is appended in place.
+const MAX_APPENDED: usize = 32;
 
 impl FnLowering<'_, '_, '_> {
     /// The result of a call of the runtime that needs none, or not always.
@@ -51,10 +52,17 @@ impl FnLowering<'_, '_, '_> {
                 Some(vec![self.append_code(args[0], args[1])])
             }
             RtFn::StrAppend if self.literal(args[0]).is_none() => {
-                let text = self.literal(args[1])?;
-                let &[byte] = text.as_bytes() else { return None };
-                let code = self.i32(byte.into());
-                Some(vec![self.append_code(args[0], code)])
+                let text = self.literal(args[1]).filter(|text| text.is_ascii())?;
+                match *text.as_bytes() {
+                    [byte] => {
+                        let code = self.i32(byte.into());
+                        Some(vec![self.append_code(args[0], code)])
+                    }
+                    [_, _, ..] if text.len() <= MAX_APPENDED => {
+                        Some(vec![self.append_literal(args[0], args[1], &text)])
+                    }
+                    _ => None,
+                }
             }
             RtFn::StrContainsCode => {
                 let text = self.literal(args[0]).filter(|text| text.is_ascii())?;
@@ -103,8 +111,11 @@ impl FnLowering<'_, '_, '_> {
 
     /// Length in bytes, an `i64`.
     fn text_length(&mut self, text: Handle) -> Value {
-        match self.literal(text.v) {
-            Some(literal) => self.i64(literal.len() as i64),
+        if let Some(literal) = self.literal(text.v) {
+            return self.i64(literal.len() as i64);
+        }
+        match self.texts.of(text.v) {
+            Some(facts) => facts.len,
             None => self.load_header(fixed::I64, text, STR_LEN),
         }
     }
@@ -114,11 +125,10 @@ impl FnLowering<'_, '_, '_> {
         if let Some(literal) = self.literal(text.v) {
             return self.b.func().const_bool(literal.is_ascii());
         }
-        let flags = self.load_header(fixed::U32, text, FLAGS);
-        let mask = self.b.const_bits(fixed::U32, FLAG_ASCII.into());
-        let set = self.b.same(Op::IAnd, &[flags, mask]);
-        let zero = self.b.const_bits(fixed::U32, 0);
-        self.b.compare(Op::IcmpNe, set, zero)
+        match self.texts.of(text.v) {
+            Some(facts) => facts.is_ascii,
+            None => self.load_is_ascii(text),
+        }
     }
 
     /// Number of characters, an `i64`.
@@ -219,29 +229,51 @@ impl FnLowering<'_, '_, '_> {
     fn code_at(&mut self, text: Handle, index: Value, place: Value) -> Value {
         let len = self.text_length(text);
         let is_ascii = self.is_ascii(text);
-        // One comparison: a text that is not ASCII has no such index.
-        let none = self.i64(0);
-        let end = self.b.select(is_ascii, len, none);
-        let is_byte = self.b.compare(Op::IcmpUlt, index, end);
         let byte = |f: &mut Self| {
+            let is_inside = f.b.compare(Op::IcmpUlt, index, len);
+            let (go_on, fail) = (f.b.create_block(), f.b.create_block());
+            f.b.cbr(is_inside, go_on, fail);
+            f.b.seal(go_on);
+            f.b.seal(fail);
+            f.b.switch_to(fail);
+            f.panic_at(PanicKind::IndexOutOfBounds, place, Some((index, len)));
+            f.b.switch_to(go_on);
             let byte = f.byte_at(text.v, index);
             [f.b.cast(byte, fixed::I32)]
         };
         let args = [text.v, index, place];
         let call = |f: &mut Self| [f.rt_value(RtFn::StrCodeAt, fixed::I32, &args)];
-        let [code] = self.choose(is_byte, [fixed::I32], byte, call);
+        let [code] = self.choose(is_ascii, [fixed::I32], byte, call);
         code
     }
 
     /// The length comes with it: whoever goes through a text needs it next.
     fn code_from(&mut self, text: Value, at: Value) -> Value {
+        let byte = |f: &mut Self| {
+            let byte = f.byte_at(text, at);
+            f.b.cast(byte, fixed::I32)
+        };
+        let one = self.i64(1);
+        let (code, len) = if self.literal(text).is_some_and(|text| text.is_ascii()) {
+            (byte(self), one)
+        } else if let Some(facts) = self.texts.of(text) {
+            let types = [fixed::I32, fixed::I64];
+            let yes = |f: &mut Self| [byte(f), one];
+            let [code, len] =
+                self.choose(facts.is_ascii, types, yes, |f| f.any_code_from(text, at));
+            (code, len)
+        } else {
+            self.any_code_from(text, at).into()
+        };
+        self.code_lengths.insert(code, len);
+        code
+    }
+
+    /// The code and the length of a character of any text.
+    fn any_code_from(&mut self, text: Value, at: Value) -> [Value; 2] {
         let byte = self.byte_at(text, at);
         let byte = self.b.cast(byte, fixed::I32);
         let one = self.i64(1);
-        if self.literal(text).is_some_and(|text| text.is_ascii()) {
-            self.code_lengths.insert(byte, one);
-            return byte;
-        }
         let end = self.i32(128);
         let is_ascii = self.b.compare(Op::IcmpSlt, byte, end);
         let call = |f: &mut Self| {
@@ -255,10 +287,7 @@ impl FnLowering<'_, '_, '_> {
             });
             [code, len]
         };
-        let types = [fixed::I32, fixed::I64];
-        let [code, len] = self.choose(is_ascii, types, |_| [byte, one], call);
-        self.code_lengths.insert(code, len);
-        code
+        self.choose(is_ascii, [fixed::I32, fixed::I64], |_| [byte, one], call)
     }
 
     fn code_length(&mut self, code: Value) -> Value {
@@ -293,14 +322,7 @@ impl FnLowering<'_, '_, '_> {
     /// Appends in place where the text has no other handle, the character is ASCII and there is
     /// room for one more byte, as there is wherever the text does not end with its memory.
     fn append_code(&mut self, text: Value, code: Value) -> Value {
-        let strong = self.load_low(fixed::U64, text, STRONG);
-        let one = self.b.const_bits(fixed::U64, 1);
-        let is_only = self.b.compare(Op::IcmpEq, strong, one);
-        let flags = self.load_low(fixed::U32, text, FLAGS);
-        let mask = self.b.const_bits(fixed::U32, (FLAG_IMMORTAL | FLAG_HAD_WEAK).into());
-        let flags = self.b.same(Op::IAnd, &[flags, mask]);
-        let none = self.b.const_bits(fixed::U32, 0);
-        let is_plain = self.b.compare(Op::IcmpEq, flags, none);
+        let is_own = self.is_own(text);
         let len = self.load_low(fixed::I64, text, STR_LEN);
         let (start, step) = (self.i64(STR_BYTES.into()), self.i64((STR_MEMORY_STEP - 1).into()));
         let end = self.b.same(Op::IAdd, &[len, start]);
@@ -308,8 +330,8 @@ impl FnLowering<'_, '_, '_> {
         let zero = self.i64(0);
         let has_room = self.b.compare(Op::IcmpNe, used, zero);
         let is_ascii = self.is_ascii_code(code);
-        let conditions = [is_ascii, is_only, is_plain, has_room];
-        let fits = conditions.into_iter().reduce(|a, b| self.b.same(Op::IAnd, &[a, b]));
+        let conditions = [is_own, has_room];
+        let fits = conditions.into_iter().fold(is_ascii, |a, b| self.b.same(Op::IAnd, &[a, b]));
         let store = |f: &mut Self| {
             let byte = f.b.cast(code, fixed::U8);
             let address = f.b.value(Op::PtrAdd, f.l.address, &[text, len], 0);
@@ -320,8 +342,72 @@ impl FnLowering<'_, '_, '_> {
             [text]
         };
         let call = |f: &mut Self| [f.rt_value(RtFn::StrAppendCode, fixed::STR, &[text, code])];
-        let [text] = self.choose(fits.unwrap_or(is_ascii), [fixed::STR], store, call);
+        let [text] = self.choose(fits, [fixed::STR], store, call);
         text
+    }
+
+    /// Whether a text has no other handle and no literal's memory.
+    fn is_own(&mut self, text: Value) -> Value {
+        let strong = self.load_low(fixed::U64, text, STRONG);
+        let one = self.b.const_bits(fixed::U64, 1);
+        let is_only = self.b.compare(Op::IcmpEq, strong, one);
+        let flags = self.load_low(fixed::U32, text, FLAGS);
+        let mask = self.b.const_bits(fixed::U32, (FLAG_IMMORTAL | FLAG_HAD_WEAK).into());
+        let flags = self.b.same(Op::IAnd, &[flags, mask]);
+        let none = self.b.const_bits(fixed::U32, 0);
+        let is_plain = self.b.compare(Op::IcmpEq, flags, none);
+        self.b.same(Op::IAnd, &[is_only, is_plain])
+    }
+
+    /// Appends a literal of ASCII characters in place where the text has no other handle and its
+    /// memory has room for it.
+    fn append_literal(&mut self, text: Value, other: Value, literal: &str) -> Value {
+        let is_own = self.is_own(text);
+        let len = self.load_low(fixed::I64, text, STR_LEN);
+        // The last byte that is used; memory ends where the bits below its two highest ones, and
+        // those of the least step, are all set.
+        let before = self.i64(i64::from(STR_BYTES) - 1);
+        let last = self.b.same(Op::IAdd, &[len, before]);
+        let last = self.b.value(Op::BitsCast, fixed::U64, &[last], 0);
+        let zeros = self.b.same(Op::IClz, &[last]);
+        let below = self.b.const_bits(fixed::U64, u64::MAX >> 2);
+        let below = self.b.same(Op::ILshr, &[below, zeros]);
+        let step = self.b.const_bits(fixed::U64, u64::from(STR_MEMORY_STEP) - 1);
+        let end = self.b.same(Op::IOr, &[last, step]);
+        let end = self.b.same(Op::IOr, &[end, below]);
+        let more = self.b.const_bits(fixed::U64, literal.len() as u64);
+        let needed = self.b.same(Op::IAdd, &[last, more]);
+        let has_room = self.b.compare(Op::IcmpUle, needed, end);
+        let fits = self.b.same(Op::IAnd, &[is_own, has_room]);
+        let store = |f: &mut Self| {
+            let address = f.b.value(Op::PtrAdd, f.l.address, &[text, len], 0);
+            f.store_bytes(address, STR_BYTES, literal.as_bytes());
+            let more = f.i64(literal.len() as i64);
+            let len = f.b.same(Op::IAdd, &[len, more]);
+            f.store_header(text, STR_LEN, len);
+            [text]
+        };
+        let call = |f: &mut Self| [f.rt_value(RtFn::StrAppend, fixed::STR, &[text, other])];
+        let [text] = self.choose(fits, [fixed::STR], store, call);
+        text
+    }
+
+    /// Stores bytes, as many at once as there are.
+    fn store_bytes(&mut self, address: Value, mut offset: u32, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (ty, size) = match bytes.len() {
+                8.. => (fixed::U64, 8),
+                4.. => (fixed::U32, 4),
+                2.. => (fixed::U16, 2),
+                _ => (fixed::U8, 1),
+            };
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(&bytes[..size]);
+            let word = self.b.const_bits(ty, u64::from_le_bytes(word));
+            self.b.effect(Op::MemStore, &[address, word], offset.into());
+            offset += size as u32;
+            bytes = &bytes[size..];
+        }
     }
 
     /// Whether a literal of ASCII characters holds a character: a range of them is compared with

@@ -1,6 +1,6 @@
 //! Functions with codes in the place of characters.
 
-use super::find::{Characters, literal_code};
+use super::find::{Characters, holds_texts, literal_code, with_codes};
 use super::place::Places;
 use crate::analysis::Positions;
 use crate::{
@@ -25,6 +25,7 @@ pub(super) fn rewrite(m: &mut Module, characters: &Characters) {
             id,
             characters,
             literals: literals(m, &f),
+            coded: coded_types(m, &f),
             types: f.locals.iter().map(|local| local.ty).collect(),
             f,
             codes: FxHashMap::default(),
@@ -47,6 +48,17 @@ fn literals(m: &Module, f: &MpirFn) -> FxHashMap<Value, i32> {
     f.locals.iter().map(|local| local.def).enumerate().filter_map(code).collect()
 }
 
+/// The types of the values of a function that may hold texts, and what they are with codes.
+fn coded_types(m: &mut Module, f: &MpirFn) -> FxHashMap<TypeId, TypeId> {
+    let mut coded = FxHashMap::default();
+    for ty in f.locals.iter().map(|local| local.ty).chain([f.ret_ty]) {
+        if holds_texts(&m.types, ty) {
+            coded.entry(ty).or_insert_with(|| with_codes(&mut m.types, ty));
+        }
+    }
+    coded
+}
+
 /// A place in a block: before the instruction of this number, or behind all.
 type At = (Block, usize);
 const END: usize = usize::MAX;
@@ -56,6 +68,8 @@ struct Rewriting<'a> {
     characters: &'a Characters,
     f: MpirFn,
     literals: FxHashMap<Value, i32>,
+    /// The types of lists and options of texts, with codes in their place.
+    coded: FxHashMap<TypeId, TypeId>,
     /// The types that the values had.
     types: Vec<TypeId>,
     /// The codes of characters, but for copies and views of others.
@@ -72,6 +86,7 @@ impl Rewriting<'_> {
     fn run(mut self) -> MpirFn {
         let places = self.text_places();
         self.rewrite_head();
+        self.retype();
         self.make_codes();
         let texts = self.make_texts(&places);
         for b in self.f.block_ids() {
@@ -82,7 +97,17 @@ impl Rewriting<'_> {
     }
 
     fn is_character(&self, v: Value) -> bool {
-        self.characters.is_code(self.id, v)
+        self.characters.is_code(self.id, v) && self.coded_type(v).is_none()
+    }
+
+    /// Whether a value holds codes in the place of texts.
+    fn holds_codes(&self, v: Value) -> bool {
+        self.characters.is_code(self.id, v) && self.coded_type(v).is_some()
+    }
+
+    /// The type with codes of what may hold texts.
+    fn coded_type(&self, v: Value) -> Option<TypeId> {
+        self.coded.get(self.types.get(v.index())?).copied()
     }
 
     /// Whether a text is a character or a literal of at most one.
@@ -98,6 +123,9 @@ impl Rewriting<'_> {
         match data.op {
             Op::Call => self.characters.takes_code(data.func(), n),
             Op::Phi | Op::BorrowShared => data.result().is_some_and(|v| self.is_character(v)),
+            Op::ArrContains | Op::ArrPush | Op::ArrSet | Op::ArrFrom | Op::EnumNew => {
+                self.takes_code(i, n)
+            }
             Op::RtCall => match data.rt() {
                 RtFn::StrEq | RtFn::StrLen | RtFn::StrCount | RtFn::StrToI64 => true,
                 RtFn::StrTransform => n == 0,
@@ -109,6 +137,19 @@ impl Rewriting<'_> {
             },
             _ => false,
         }
+    }
+
+    /// Whether operand `n` of an operation on lists and options is a text, and is taken as a code.
+    fn takes_code(&self, i: Inst, n: usize) -> bool {
+        let args = self.f.args(i);
+        let (of_what, at) = match self.f.inst(i).op {
+            Op::ArrFrom | Op::EnumNew => (self.f.inst(i).result(), n),
+            Op::ArrContains | Op::ArrPush => (args.first().copied(), 1),
+            Op::ArrSet => (args.first().copied(), 2),
+            _ => return false,
+        };
+        let is_text = n == at && self.coded_type(args[n]).is_none();
+        is_text && of_what.is_some_and(|v| self.holds_codes(v))
     }
 
     /// Where the texts of characters are needed, in the order of the characters.
@@ -169,7 +210,32 @@ impl Rewriting<'_> {
             }
         }
         if self.characters.returns_code(self.id) {
-            self.f.ret_ty = fixed::I32;
+            self.f.ret_ty = self.coded.get(&self.f.ret_ty).copied().unwrap_or(fixed::I32);
+        }
+    }
+
+    /// Gives the values that hold codes their types.
+    fn retype(&mut self) {
+        for n in 0..self.types.len() {
+            let v = Value::new(n);
+            let Some(ty) = self.coded_type(v).filter(|_| self.holds_codes(v)) else { continue };
+            self.f.locals[n].ty = ty;
+            match self.f.def(v) {
+                ValueDef::Inst(i) => self.f.inst_mut(i).ty = ty,
+                ValueDef::Param(_) => {
+                    let param = self.f.params.iter_mut().find(|param| param.0 == v);
+                    param.into_iter().for_each(|param| param.1 = ty);
+                }
+                ValueDef::Const(_) => {}
+            }
+        }
+    }
+
+    /// A value for those who want it with codes: nothing, which has no code in it, is made anew.
+    fn with_codes(&mut self, v: Value) -> Value {
+        match (self.f.as_const(v), self.coded_type(v)) {
+            (Some(nothing), Some(ty)) => self.f.constant(ty, nothing),
+            _ => v,
         }
     }
 
@@ -184,7 +250,7 @@ impl Rewriting<'_> {
                 |imm| self.f.make_inst(data.op, Flags::NONE, fixed::I32, &args, imm, data.span);
             let new = match data.op {
                 Op::Phi => self.f.make_phi(fixed::I32, &[], data.span),
-                Op::Call => make(data.imm),
+                Op::Call | Op::ArrGet | Op::EnumPayload => make(data.imm),
                 Op::RtCall if data.rt() == RtFn::StrCharAt => make(RtFn::StrCodeAt as u64),
                 Op::RtCall if data.rt() == RtFn::StrCharFrom => make(RtFn::StrCodeFrom as u64),
                 // Copies and views have the code of what they show.
@@ -250,6 +316,14 @@ impl Rewriting<'_> {
         self.push(Op::RtCall, fixed::I32, &[v], RtFn::StrCode as u64, span)
     }
 
+    /// The code of a text, or what holds texts with codes in their place.
+    fn code_or_holder(&mut self, v: Value, span: Span) -> Value {
+        match self.coded_type(v) {
+            Some(_) => self.with_codes(v),
+            None => self.code(v, span),
+        }
+    }
+
     fn constant(&mut self, code: i32) -> Value {
         self.f.const_bits(fixed::I32, code as u32 as u64)
     }
@@ -282,7 +356,7 @@ impl Rewriting<'_> {
         if let Terminator::Ret(Some(v)) = self.f.block(b).term {
             let span = self.f.block(b).term_span;
             let v = match self.characters.returns_code(self.id) {
-                true => self.code(v, span),
+                true => self.code_or_holder(v, span),
                 false => self.text(v),
             };
             self.f.block_mut(b).term = Terminator::Ret(Some(v));
@@ -302,7 +376,7 @@ impl Rewriting<'_> {
         if data.op == Op::Call {
             for (n, &v) in args.iter().enumerate() {
                 self.f.args_mut(i)[n] = match self.characters.takes_code(data.func(), n) {
-                    true => self.code(v, data.span),
+                    true => self.code_or_holder(v, data.span),
                     false => self.text(v),
                 };
             }
@@ -311,8 +385,16 @@ impl Rewriting<'_> {
         if data.op == Op::RtCall && self.rewrite_rt_call(i, data.rt(), &args, data.span) {
             return;
         }
+        let is_read = matches!(data.op, Op::ArrGet | Op::EnumPayload) && data.ty == fixed::I32;
+        let holds_codes = is_read
+            || data.result().is_some_and(|v| self.holds_codes(v))
+            || args.iter().any(|&v| self.holds_codes(v));
         for (n, &v) in args.iter().enumerate() {
-            self.f.args_mut(i)[n] = self.text(v);
+            self.f.args_mut(i)[n] = match holds_codes && self.coded_type(v).is_some() {
+                true => self.with_codes(v),
+                false if self.takes_code(i, n) => self.code(v, data.span),
+                false => self.text(v),
+            };
         }
     }
 
@@ -369,10 +451,11 @@ impl Rewriting<'_> {
             for phi in phis {
                 let from = old.get(&phi).copied().unwrap_or(phi);
                 let span = self.f.inst(phi).span;
+                let holds_codes = self.f.inst(phi).result().is_some_and(|v| self.holds_codes(v));
                 let mut arms: Vec<(Block, Value)> = self.f.phi_arms(from).collect();
                 for (pred, v) in &mut arms {
                     if from == phi {
-                        *v = self.text(*v);
+                        *v = if holds_codes { self.with_codes(*v) } else { self.text(*v) };
                         continue;
                     }
                     *v = self.code(*v, span);
