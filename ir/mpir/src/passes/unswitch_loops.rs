@@ -215,7 +215,7 @@ fn copy(f: &mut MpirFn, chosen: &Chosen, definitions: &mut Definitions) {
         }
         term.for_each_target(|t| {
             if !target.contains_key(&t) {
-                add_arms(f, t, from, to, &value);
+                add_arms(f, t, from, to, value);
             }
         });
         term.map_targets(block);
