@@ -32,7 +32,7 @@ pub fn if_convert(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
         };
         let choices = branch.choices(f);
         if let Some(choices) = choices.filter(|c| selected(c).count() <= MAX_SELECTS) {
-            branch.convert(f, &choices);
+            branch.convert(f, &choices, Branch::select);
             changed = true;
         }
     }
@@ -64,7 +64,7 @@ pub fn if_convert_loops(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
             && !waits_for_address(f, loops, l, branch.cond);
         if is_good {
             branch.hoist_ways(f);
-            branch.convert(f, &choices);
+            branch.convert(f, &choices, Branch::select_or_add);
             changed = true;
         }
     }
@@ -213,17 +213,52 @@ impl Branch {
         }
     }
 
-    fn convert(&self, f: &mut MpirFn, choices: &[Choice]) {
+    fn select(&self, f: &mut MpirFn, (phi, x, y): Choice) -> Value {
+        self.append(f, phi, Op::Select, &[self.cond, x, y])
+    }
+
+    /// A choice between a number and the same with something added to it, or taken from it, is the
+    /// number with that or zero: what goes from round to round waits for the addition alone.
+    fn select_or_add(&self, f: &mut MpirFn, (phi, x, y): Choice) -> Value {
+        let changed = |from: Value, to: Value| {
+            let i = f.def_inst(to)?;
+            let op = f.inst(i).op;
+            match *f.args(i) {
+                [a, by] if a == from && matches!(op, Op::IAdd | Op::ISub) => Some((op, by)),
+                [by, b] if b == from && op == Op::IAdd => Some((op, by)),
+                _ => None,
+            }
+        };
+        let sums = (changed(y, x), changed(x, y));
+        let zero = f.zero(f.inst(phi).ty);
+        let (base, op, by) = match sums {
+            (Some((op, by)), _) if f.as_bits(by) == Some(1) => {
+                (y, op, self.append(f, phi, Op::Cast, &[self.cond]))
+            }
+            (Some((op, by)), _) => (y, op, self.select(f, (phi, by, zero))),
+            (None, Some((op, by))) => (x, op, self.select(f, (phi, zero, by))),
+            (None, None) => return self.select(f, (phi, x, y)),
+        };
+        self.append(f, phi, op, &[base, by])
+    }
+
+    /// An operation at the end of `b`, of the type of a phi.
+    fn append(&self, f: &mut MpirFn, phi: Inst, op: Op, args: &[Value]) -> Value {
+        let inst = *f.inst(phi);
+        let made = f.append(self.b, op, Flags::NONE, inst.ty, args, 0, inst.span);
+        made.unwrap_or(args[0])
+    }
+
+    /// Makes a choice of the branch, with `choose` where the ways give different values.
+    fn convert(
+        &self,
+        f: &mut MpirFn,
+        choices: &[Choice],
+        choose: fn(&Branch, &mut MpirFn, Choice) -> Value,
+    ) {
         let b = self.b;
         for &(phi, x, y) in choices {
-            let inst = *f.inst(phi);
-            let chosen = if x == y {
-                x
-            } else {
-                let args = [self.cond, x, y];
-                let select = f.append(b, Op::Select, Flags::NONE, inst.ty, &args, 0, inst.span);
-                select.unwrap_or(x)
-            };
+            let chosen = if x == y { x } else { choose(self, f, (phi, x, y)) };
             let mut arms: Vec<(Block, Value)> =
                 f.phi_arms(phi).filter(|(p, _)| !self.ways.contains(p)).collect();
             arms.push((b, chosen));

@@ -62,7 +62,7 @@ const WIDENED: &[Step] =
     steps![simplify_cfg, share_divisions, fold(types), gvn(types), dce, simplify_cfg];
 
 /// At last, branches of loops that only choose; ways that become empty may be parts of another way.
-const HOST_CHOICES: &[Step] = steps![if_convert_loops, simplify_cfg, fold(types)];
+const HOST_CHOICES: &[Step] = steps![if_convert_loops, simplify_cfg, fold(types), dce];
 
 /// Such branches stand inside each other, this many levels.
 const MAX_CHOICES: usize = 3;
