@@ -3,7 +3,7 @@
 use super::FnLowering;
 use crate::{Flags, Inst, Op, Value, ValueDef};
 use magpie_types::abi::RtFn;
-use magpie_types::abi::object_layout::{FLAGS, STRONG};
+use magpie_types::abi::object_layout::{FLAG_HAD_WEAK, FLAG_IMMORTAL, FLAGS, STRONG};
 use magpie_types::{Category, TypeId, TypeKind, fixed};
 
 impl FnLowering<'_, '_, '_> {
@@ -127,6 +127,19 @@ impl FnLowering<'_, '_, '_> {
         self.unique_with(handle, is_object, |_, _| {})
     }
 
+    /// Whether an object has one strong handle, is not immortal and was never seen by a weak handle.
+    pub(super) fn is_only_handle(&mut self, object: Value) -> Value {
+        let strong = self.load_low(fixed::U64, object, STRONG);
+        let one = self.b.const_bits(fixed::U64, 1);
+        let is_only = self.b.compare(Op::IcmpEq, strong, one);
+        let flags = self.load_low(fixed::U32, object, FLAGS);
+        let mask = self.b.const_bits(fixed::U32, (FLAG_IMMORTAL | FLAG_HAD_WEAK).into());
+        let flags = self.b.same(Op::IAnd, &[flags, mask]);
+        let none = self.b.const_bits(fixed::U32, 0);
+        let is_plain = self.b.compare(Op::IcmpEq, flags, none);
+        self.b.same(Op::IAnd, &[is_only, is_plain])
+    }
+
     fn unique_with(
         &mut self,
         handle: Value,
@@ -143,14 +156,7 @@ impl FnLowering<'_, '_, '_> {
             self.b.seal(look);
             self.b.switch_to(look);
         }
-        let strong = self.load_low(fixed::U64, handle, STRONG);
-        let one = self.b.const_bits(fixed::U64, 1);
-        let is_only = self.b.compare(Op::IcmpEq, strong, one);
-        // Neither immortal nor ever seen by a weak handle.
-        let flags = self.load_low(fixed::U32, handle, FLAGS);
-        let none = self.b.const_bits(fixed::U32, 0);
-        let is_plain = self.b.compare(Op::IcmpEq, flags, none);
-        let is_unique = self.b.same(Op::IAnd, &[is_only, is_plain]);
+        let is_unique = self.is_only_handle(handle);
         self.b.cbr(is_unique, done, copy);
         self.b.seal(copy);
         self.b.switch_to(copy);

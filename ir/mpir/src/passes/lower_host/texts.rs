@@ -4,9 +4,7 @@
 use super::FnLowering;
 use super::arrays::Handle;
 use crate::{Const, Inst, Op, Value};
-use magpie_types::abi::object_layout::{
-    CODE_EMPTY, FLAG_HAD_WEAK, FLAG_IMMORTAL, FLAGS, STR_BYTES, STR_LEN, STR_MEMORY_STEP, STRONG,
-};
+use magpie_types::abi::object_layout::{CODE_EMPTY, STR_BYTES, STR_LEN, STR_MEMORY_STEP};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{TypeId, fixed};
 
@@ -322,7 +320,7 @@ impl FnLowering<'_, '_, '_> {
     /// Appends in place where the text has no other handle, the character is ASCII and there is
     /// room for one more byte, as there is wherever the text does not end with its memory.
     fn append_code(&mut self, text: Value, code: Value) -> Value {
-        let is_own = self.is_own(text);
+        let is_own = self.is_only_handle(text);
         let len = self.load_low(fixed::I64, text, STR_LEN);
         let (start, step) = (self.i64(STR_BYTES.into()), self.i64((STR_MEMORY_STEP - 1).into()));
         let end = self.b.same(Op::IAdd, &[len, start]);
@@ -346,23 +344,10 @@ impl FnLowering<'_, '_, '_> {
         text
     }
 
-    /// Whether a text has no other handle and no literal's memory.
-    fn is_own(&mut self, text: Value) -> Value {
-        let strong = self.load_low(fixed::U64, text, STRONG);
-        let one = self.b.const_bits(fixed::U64, 1);
-        let is_only = self.b.compare(Op::IcmpEq, strong, one);
-        let flags = self.load_low(fixed::U32, text, FLAGS);
-        let mask = self.b.const_bits(fixed::U32, (FLAG_IMMORTAL | FLAG_HAD_WEAK).into());
-        let flags = self.b.same(Op::IAnd, &[flags, mask]);
-        let none = self.b.const_bits(fixed::U32, 0);
-        let is_plain = self.b.compare(Op::IcmpEq, flags, none);
-        self.b.same(Op::IAnd, &[is_only, is_plain])
-    }
-
     /// Appends a literal of ASCII characters in place where the text has no other handle and its
     /// memory has room for it.
     fn append_literal(&mut self, text: Value, other: Value, literal: &str) -> Value {
-        let is_own = self.is_own(text);
+        let is_own = self.is_only_handle(text);
         let len = self.load_low(fixed::I64, text, STR_LEN);
         // The last byte that is used; memory ends where the bits below its two highest ones, and
         // those of the least step, are all set.
