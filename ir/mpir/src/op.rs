@@ -65,6 +65,9 @@ pub enum Immediate {
     Rt,
     /// `offset=N`: signed bytes; 0 is not written.
     Offset,
+    /// `len=N`: how many elements the array certainly has; 0, which is not written, when that is not
+    /// known.
+    Length,
     /// `size=N align=M` (low half, high half).
     SizeAlign,
     /// `type=T`, `type=T object=1` or `type=T object=2`: whose description (low half), and of what
@@ -130,6 +133,7 @@ impl Immediate {
             Immediate::OrdFunc => const { &[optional("ord", OptionalFunc, false)] },
             Immediate::Rt => const { &[part("rt", Rt)] },
             Immediate::Offset => const { &[optional("offset", Signed, false)] },
+            Immediate::Length => const { &[optional("len", Number, false)] },
             Immediate::SizeAlign => {
                 const {
                     &[
@@ -470,9 +474,9 @@ ops! {
     ArrNew "arr.new" Own, None, Any, traps, Host, None, "An empty array with room for operand 0 elements.";
     ArrFrom "arr.from" Own, None, Any, pure, Host, All, "An array of the operands.";
     ArrLen "arr.len" Own, None, Read, pure, Host, None, "Number of elements.";
-    ArrGet "arr.get" Own, None, Read, traps, Host, None, "A copyable element, or a view of it; panics outside.";
-    ArrSet "arr.set" Own, None, Any, traps, Host, Rest, "Replaces an element; panics outside.";
-    ArrPlace "arr.place" Own, None, Any, traps, Host, None, "An exclusive view of an element; a counted one becomes the only handle of its object; panics outside.";
+    ArrGet "arr.get" Own, Length, Read, traps, Host, None, "A copyable element, or a view of it; panics outside.";
+    ArrSet "arr.set" Own, Length, Any, traps, Host, Rest, "Replaces an element; panics outside.";
+    ArrPlace "arr.place" Own, Length, Any, traps, Host, None, "An exclusive view of an element; a counted one becomes the only handle of its object; panics outside.";
     ArrPush "arr.push" Own, None, Any, traps, Host, Rest, "Appends.";
     ArrPop "arr.pop" Own, None, Any, pure, Host, None, "Removes the last element, if any.";
     ArrSlice "arr.slice" Own, None, Any, traps, Host, None, "A new array of elements start .. end.";

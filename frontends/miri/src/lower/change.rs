@@ -117,9 +117,9 @@ impl Body<'_, '_, '_> {
         let id = self.machine(step.ty());
         let view = self.cx.intern(TypeKind::Ref(RefMode::MutBorrow, id));
         match step {
-            Step::Element { index, span, .. } => {
+            Step::Element { index, len, span, .. } => {
                 self.at(span);
-                self.b.value(Op::ArrPlace, view, &[container, index], 0)
+                self.b.value(Op::ArrPlace, view, &[container, index], len)
             }
             Step::Key { key, span, .. } => {
                 self.at(span);
@@ -163,9 +163,9 @@ impl Body<'_, '_, '_> {
     /// Replaces a part of a container in memory that nobody else has by an owned value.
     pub(super) fn put(&mut self, container: Value, step: Step, value: Value) {
         match step {
-            Step::Element { index, span, .. } => {
+            Step::Element { index, len, span, .. } => {
                 self.at(span);
-                self.b.effect(Op::ArrSet, &[container, index, value], 0);
+                self.b.effect(Op::ArrSet, &[container, index, value], len);
             }
             Step::Key { key, span, .. } => {
                 self.at(span);
@@ -190,7 +190,7 @@ impl Body<'_, '_, '_> {
             }
         };
         match step {
-            Step::Element { index, ty, span } => {
+            Step::Element { index, ty, span, .. } => {
                 self.at(span);
                 let new = self.val(ty, new);
                 self.with_inline_element(whole, index, new)

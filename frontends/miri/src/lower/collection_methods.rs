@@ -35,12 +35,12 @@ impl Body<'_, '_, '_> {
         Ok(Some(match name {
             "length" => {
                 let [] = self.plain_args(name, args, span)?;
-                let v = self.array_len(val.v);
+                let v = self.length(val);
                 self.val(ty::INT, v)
             }
             "is_empty" => {
                 let [] = self.plain_args(name, args, span)?;
-                let (len, zero) = (self.array_len(val.v), self.i64(0));
+                let (len, zero) = (self.length(val), self.i64(0));
                 let v = self.b.compare(Op::IcmpEq, len, zero);
                 self.val(ty::BOOL, v)
             }
@@ -64,7 +64,7 @@ impl Body<'_, '_, '_> {
                 let ends = self.slice_ends(range, span)?;
                 let id = self.machine(val.ty);
                 self.at(span);
-                let len = self.array_len(val.v);
+                let len = self.length(val);
                 self.check_slice("slice", [ends.start, ends.end, len]);
                 let v = self.b.value(Op::ArrSlice, id, &[val.v, ends.start, ends.end], 0);
                 let ty = match (self.cx.tys.kind(val.ty), ends.known_len()) {

@@ -5,7 +5,7 @@ use super::body::{Body, Val};
 use super::place::Step;
 use super::{Cx, Form, Lower};
 use crate::ast::*;
-use crate::ty::{Ty, TyKind, fixed as ty};
+use crate::ty::{Ty, TyKind, fixed as ty, param_of_size};
 use magpie_diag::{Code, Span};
 use magpie_mpir::{Op, Value};
 use magpie_types::{TypeId, fixed};
@@ -38,21 +38,22 @@ impl Cx<'_> {
             _ => 1,
         }
     }
-}
 
-impl Body<'_, '_, '_> {
-    fn inline_length(&self, t: Ty) -> u64 {
-        match self.cx.tys.kind(t) {
-            TyKind::Array(_, n) => n,
+    /// How many elements every array of a type has; 0 when its values differ in that.
+    pub(super) fn fixed_length(&self, t: Ty) -> u64 {
+        match self.tys.kind(t) {
+            TyKind::Array(_, n) if param_of_size(n).is_none() => n,
             _ => 0,
         }
     }
+}
 
+impl Body<'_, '_, '_> {
     /// The element of an array in a kernel; zero when there is none of this index.
     pub(super) fn inline_element(&mut self, array: Val, index: Value, t: Ty) -> Val {
         let t = self.norm(t);
         let member = self.cx.member_machine(t);
-        let length = self.inline_length(array.ty);
+        let length = self.cx.fixed_length(array.ty);
         let known = self.b.func().as_bits(index).filter(|&n| n < length);
         let mut found = match known {
             Some(n) => self.b.value(Op::StructGet, member, &[array.v], n),
@@ -195,7 +196,7 @@ impl Body<'_, '_, '_> {
     ) -> Value {
         let id = self.cx.machine(array.ty, Form::Packed);
         let mut parts = Vec::new();
-        for n in 0..self.inline_length(array.ty) {
+        for n in 0..self.cx.fixed_length(array.ty) {
             let index = self.i64(n as i64);
             let item = self.element(array, index, element, Span::NONE);
             parts.push(match element {
@@ -210,7 +211,7 @@ impl Body<'_, '_, '_> {
     pub(super) fn unpack_inline(&mut self, v: Value, array: Ty, element: Ty) -> Val {
         let member = self.cx.member_machine(element);
         let mut items = Vec::new();
-        for n in 0..self.inline_length(array) {
+        for n in 0..self.cx.fixed_length(array) {
             let part = self.b.value(Op::StructGet, member, &[v], n);
             items.push(self.unpacked_member(part, element).v);
         }

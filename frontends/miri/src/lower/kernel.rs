@@ -323,7 +323,7 @@ impl Body<'_, '_, '_> {
             (&ExprKind::Index(_, e), TyKind::Array(ty, n)) => {
                 self.check_const_index(e, n, span)?;
                 let index = self.index_value(e)?;
-                Some(Step::Element { index, ty: self.norm(ty), span })
+                Some(Step::Element { index, len: n, ty: self.norm(ty), span })
             }
             (&ExprKind::Field(_, n), TyKind::Tuple(items)) => self.item_step(n.into(), items),
             (&ExprKind::Index(_, e), TyKind::Tuple(items)) => {

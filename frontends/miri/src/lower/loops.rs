@@ -159,7 +159,7 @@ impl Body<'_, '_, '_> {
         block: &Block,
         span: Span,
     ) {
-        let len = self.array_len(array.v);
+        let len = self.length(array);
         self.count_to(len, &mut |body, i| {
             let item = body.element(array, i, t, span);
             body.bind_item(names[0], item);

@@ -98,7 +98,13 @@ impl Body<'_, '_, '_> {
             return Ok(answer);
         }
         let message = format!("a `{}` has no method `{text}`", self.cx.ty_name(val.ty));
-        let help = "the methods of a type are listed in the guide";
+        let help = match super::library::known(&text) {
+            "" => "the methods of a type are listed in the guide".to_string(),
+            function => {
+                let params = super::library::params(function).join(", ");
+                format!("`{function}` is a function: write `{function}({params})`")
+            }
+        };
         Err(self.error(Code::MIR0201, name.span, message, help))
     }
 
@@ -176,6 +182,14 @@ impl Body<'_, '_, '_> {
             Some(v) => self.val(instance.ret, v),
             None => self.unit(),
         })
+    }
+
+    /// The length of an array or a list.
+    pub(super) fn length(&mut self, val: Val) -> Value {
+        match self.cx.fixed_length(val.ty) {
+            0 => self.array_len(val.v),
+            known => self.i64(known as i64),
+        }
     }
 
     pub(super) fn array_len(&mut self, array: Value) -> Value {

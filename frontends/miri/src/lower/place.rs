@@ -14,8 +14,8 @@ use magpie_types::{PrimType, fixed};
 /// A step from a value to a part of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// An element of an array or a list, by an `i64`.
-    Element { index: Value, ty: Ty, span: Span },
+    /// An element of an array or a list, by an `i64`; of `len` elements, 0 when that is not known.
+    Element { index: Value, len: u64, ty: Ty, span: Span },
     /// The value of a key of a map.
     Key { key: Val, ty: Ty, span: Span },
     /// A field of a struct, a component of a vector.
@@ -119,9 +119,13 @@ impl Body<'_, '_, '_> {
             known.extend(items.into_iter().flatten().map(|&s| self.cx.program.name(s)));
             known.sort_unstable();
         }
-        let help = match magpie_diag::closest(&text, known.iter().copied()) {
-            Some(similar) => format!("did you mean `{similar}`?"),
-            None => "declare it, or correct its spelling".to_string(),
+        let similar = || magpie_diag::closest(&text, known.iter().copied());
+        let help = match super::types::use_of_type(&text) {
+            Some(help) => help,
+            None => match similar() {
+                Some(similar) => format!("did you mean `{similar}`?"),
+                None => "declare it, or correct its spelling".to_string(),
+            },
         };
         self.error(Code::MIR0201, span, format!("there is no `{text}` here"), help)
     }
@@ -132,11 +136,11 @@ impl Body<'_, '_, '_> {
             TyKind::Array(t, n) => {
                 self.check_const_index(index, n, span)?;
                 let index = self.index_value(index)?;
-                Ok(Step::Element { index, ty: t, span })
+                Ok(Step::Element { index, len: self.cx.fixed_length(base), ty: t, span })
             }
             TyKind::List(t) => {
                 let index = self.index_value(index)?;
-                Ok(Step::Element { index, ty: t, span })
+                Ok(Step::Element { index, len: 0, ty: t, span })
             }
             TyKind::Map(k, v) => {
                 let key = self.expr_as(index, k)?;
@@ -245,7 +249,7 @@ impl Body<'_, '_, '_> {
 
     pub(super) fn read_step(&mut self, val: Val, step: Step) -> Val {
         match step {
-            Step::Element { index, ty, span } => self.element(val, index, ty, span),
+            Step::Element { index, len, ty, span } => self.element_of(val, index, len, ty, span),
             Step::Key { key, ty, span } => {
                 self.at(span);
                 let (seen, key) = (self.look_at(val), key.v);
@@ -268,11 +272,16 @@ impl Body<'_, '_, '_> {
     }
 
     pub(super) fn element(&mut self, array: Val, index: Value, t: Ty, span: Span) -> Val {
+        self.element_of(array, index, self.cx.fixed_length(array.ty), t, span)
+    }
+
+    /// An element of an array of `len` elements; 0 says that their number is not known.
+    fn element_of(&mut self, array: Val, index: Value, len: u64, t: Ty, span: Span) -> Val {
         self.at(span);
         if self.device {
             return self.inline_element(array, index, t);
         }
-        self.part(Op::ArrGet, &[array.v, index], 0, t)
+        self.part(Op::ArrGet, &[array.v, index], len, t)
     }
 
     /// A field of a struct, a component of a vector, an item of a tuple.

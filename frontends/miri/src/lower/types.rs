@@ -18,6 +18,21 @@ pub(super) const BUILTIN: &[&str] = &[
     "f32", "f64",
 ];
 
+/// How the type of this name is used where a value was expected.
+pub(super) fn use_of_type(name: &str) -> Option<String> {
+    if !BUILTIN.contains(&name) {
+        return None;
+    }
+    Some(match name {
+        "String" => "a text of a value is written `f\"{x}\"`".to_string(),
+        "Vec2" | "Vec3" | "Vec4" => format!("say of what: `{name}<f32>(…)`"),
+        "Array" | "List" | "Map" | "Set" | "Atomic" | "Result" | "Option" => {
+            format!("`{name}` is a type: the guide shows how its values are made")
+        }
+        _ => format!("`{name}` is a type: numbers are converted by `x as {name}`"),
+    })
+}
+
 /// What a type about which an error was reported is called. No message shows it, see
 /// [`Cx::report`].
 pub(super) const UNKNOWN_TYPE: &str = "⟨unknown⟩";

@@ -231,6 +231,10 @@ impl Parser<'_> {
     }
 
     fn binder(&mut self) -> Parse<Binder> {
+        if self.peek() == Tok::LParen {
+            let help = "write `let pair = …`, then `pair.0` and `pair.1`";
+            return Err(self.error_here("a tuple is bound to one name", help));
+        }
         let name = self.ident("a name to bind")?;
         let ty = if self.starts_type() { Some(self.ty()?) } else { None };
         let init = if self.eat(Tok::Eq) { Some(self.expr()?) } else { None };

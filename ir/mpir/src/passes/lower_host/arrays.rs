@@ -84,11 +84,19 @@ impl FnLowering<'_, '_, '_> {
         self.b.value(Op::PtrAdd, self.l.address, &[data, bytes], 0)
     }
 
-    /// The address of the element that an index operand names; panics outside.
-    fn checked_element(&mut self, array: Value, element: TypeId, index: Value) -> Value {
-        let array = self.handle(array);
-        let index = self.index_operand(index);
-        let len = self.load_header(fixed::I64, array, ARR_LEN);
+    /// The length of the array in which instruction `i` finds an element.
+    fn indexed_length(&mut self, i: Inst, array: Handle) -> Value {
+        match self.old.inst(i).imm {
+            0 => self.load_header(fixed::I64, array, ARR_LEN),
+            known => self.i64(known as i64),
+        }
+    }
+
+    /// The address of the element that the index operand of `i` names; panics outside.
+    fn checked_element(&mut self, i: Inst, element: TypeId) -> Value {
+        let array = self.handle(self.old.arg(i, 0));
+        let index = self.index_operand(self.old.arg(i, 1));
+        let len = self.indexed_length(i, array);
         let inside = self.b.compare(Op::IcmpUlt, index, len);
         self.require(inside, PanicKind::IndexOutOfBounds, Some((index, len)));
         let data = self.load_header(self.l.address, array, ARR_DATA);
@@ -142,38 +150,35 @@ impl FnLowering<'_, '_, '_> {
     }
 
     pub(super) fn arr_get(&mut self, i: Inst) -> Vec<Value> {
-        let (v, index) = (self.old.arg(i, 0), self.old.arg(i, 1));
-        let element = self.element_type(v);
+        let element = self.element_type(self.old.arg(i, 0));
         if self.old.inst(i).flags.contains(Flags::SPECULATIVE) {
             let find = |f: &mut Self, address| f.load_low(f.l.address, address, 0);
-            return vec![self.element_if_there(v, element, index, find)];
+            return vec![self.element_if_there(i, element, find)];
         }
-        let address = self.checked_element(v, element, index);
+        let address = self.checked_element(i, element);
         self.show(element, self.old.inst(i).ty, address, 0)
     }
 
     pub(super) fn arr_place(&mut self, i: Inst) -> Vec<Value> {
-        let (v, index) = (self.old.arg(i, 0), self.old.arg(i, 1));
-        let element = self.element_type(v);
+        let element = self.element_type(self.old.arg(i, 0));
         if self.old.inst(i).flags.contains(Flags::SPECULATIVE) {
             let find = |f: &mut Self, address| f.place(element, address, 0);
-            return vec![self.element_if_there(v, element, index, find)];
+            return vec![self.element_if_there(i, element, find)];
         }
-        let address = self.checked_element(v, element, index);
+        let address = self.checked_element(i, element);
         vec![self.place(element, address, 0)]
     }
 
-    /// What is found at the address of an element, if the index is inside.
+    /// What is found at the address of the element that `i` names, if the index is inside.
     fn element_if_there(
         &mut self,
-        array: Value,
+        i: Inst,
         element: TypeId,
-        index: Value,
         find: impl FnOnce(&mut Self, Value) -> Value,
     ) -> Value {
-        let array = self.handle(array);
-        let index = self.index_operand(index);
-        let len = self.load_header(fixed::I64, array, ARR_LEN);
+        let array = self.handle(self.old.arg(i, 0));
+        let index = self.index_operand(self.old.arg(i, 1));
+        let len = self.indexed_length(i, array);
         let outside = self.b.compare(Op::IcmpUge, index, len);
         self.unless(outside, element, |f| {
             let data = f.load_header(f.l.address, array, ARR_DATA);
@@ -202,10 +207,9 @@ impl FnLowering<'_, '_, '_> {
     }
 
     pub(super) fn arr_set(&mut self, i: Inst) -> Vec<Value> {
-        let &[v, index, value] = self.old.args(i) else { unreachable!("arr.set has 3 operands") };
-        let element = self.element_type(v);
-        let address = self.checked_element(v, element, index);
-        self.replace(i, element, address, 0, value);
+        let element = self.element_type(self.old.arg(i, 0));
+        let address = self.checked_element(i, element);
+        self.replace(i, element, address, 0, self.old.arg(i, 2));
         Vec::new()
     }
 
