@@ -318,7 +318,9 @@ impl Lexer<'_> {
                         self.push(Tok::FClose, inner_end);
                     } else {
                         let message = "this `{` of a formatted string is never closed";
-                        self.error(brace, brace + 1, message, "close it, or write `\\{`");
+                        let help =
+                            "close it, or write `\\{`; a text inside stands in the other quotes";
+                        self.error(brace, brace + 1, message, help);
                     }
                     text_start = self.at;
                 }

@@ -408,7 +408,8 @@ impl Body<'_, '_, '_> {
                 (Some(range), _) => range,
                 (None, known) => {
                     let (start, extent) = known.unwrap_or_default();
-                    (body.i32(start as i32), body.i32(extent as i32))
+                    // Of a range that goes backwards nothing runs.
+                    (body.i32(start as i32), body.i32(extent.max(0) as i32))
                 }
             };
             let end = body.b.cast(extent, fixed::U32);
