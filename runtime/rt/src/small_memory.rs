@@ -11,7 +11,7 @@ const UNIT: usize = 16;
 /// Different sizes.
 const CLASSES: usize = 8;
 /// Pieces of a size that are kept, at most.
-const MOST: u32 = 512;
+const MOST: u32 = 16 * 1024;
 
 /// A piece of memory that nobody uses.
 struct Piece {

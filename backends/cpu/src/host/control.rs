@@ -21,6 +21,10 @@ impl<'f> Terminators<'f> for Translator<'_, 'f, '_> {
         self.value(v)
     }
 
+    fn leaves_loop(&self, from: Block, to: Block) -> bool {
+        self.loops.innermost(from).is_some_and(|l| !self.loops.contains(l, to))
+    }
+
     fn edge(&mut self, from: Block, to: Block) -> (ir::Block, Vec<BlockArg>) {
         let f = self.f;
         if self.rotated[to.index()] {
