@@ -87,6 +87,9 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(occurrences, 8.0 * 430_000.0, "character", rust_texts::occurrences),
     host!(cipher, 430_000.0, "character", rust_texts::cipher),
     host!(charlist, 430_000.0, "character", rust_texts::charlist),
+    host!(rows, 90_000.0, "place", rust_texts::rows),
+    host!(positions, 430_000.0, "character", rust_texts::positions),
+    host!(stackmachine, 60_001.0, "token", rust_texts::stackmachine),
 ];
 
 fn contenders(program: &str, peer: fn() -> f64) -> Vec<Box<dyn Contender>> {

@@ -152,3 +152,72 @@ pub(super) fn charlist() -> f64 {
     }
     (n + out.len()) as f64
 }
+
+pub(super) fn rows() -> f64 {
+    fn neighbours(rows: &[String], x: i64, y: i64) -> i64 {
+        let mut n = 0;
+        for dy in -1..2 {
+            for dx in -1..2 {
+                let (px, py) = (x + dx, y + dy);
+                let is_other = dx != 0 || dy != 0;
+                if is_other
+                    && (0..rows.len() as i64).contains(&py)
+                    && (0..rows[py as usize].len() as i64).contains(&px)
+                    && rows[py as usize].as_bytes()[px as usize] == b'#'
+                {
+                    n += 1;
+                }
+            }
+        }
+        n
+    }
+    let size = black_box(300);
+    let mut rows = Vec::new();
+    for y in 0..size {
+        let mut row = String::new();
+        for x in 0..size {
+            row.push(if (x * 7 + y * 13) % 5 < 2 { '#' } else { '.' });
+        }
+        rows.push(row);
+    }
+    let mut n = 0;
+    for y in 0..size {
+        for x in 0..size {
+            n += i64::from(neighbours(&rows, x, y) > 3);
+        }
+    }
+    n as f64
+}
+
+pub(super) fn positions() -> f64 {
+    fn position(letters: &[u8], c: u8) -> Option<usize> {
+        letters.iter().position(|&letter| letter == c)
+    }
+    let alphabet = b"abcdefghijklmnopqrstuvwxyz";
+    let by = black_box(3);
+    let mut out = String::new();
+    for c in sentence().bytes() {
+        let at = position(alphabet, c);
+        out.push(char::from(at.map_or(c, |at| alphabet[(at + by) % alphabet.len()])));
+    }
+    let places = out.bytes().enumerate().filter(|&(_, c)| c == b'h').map(|(i, _)| i as f64);
+    places.sum()
+}
+
+pub(super) fn stackmachine() -> f64 {
+    let text = "7".to_string() + &" 12 3 * 4 - +".repeat(black_box(10_000));
+    let mut stack: Vec<i64> = Vec::new();
+    for token in text.split(' ') {
+        if let "+" | "-" | "*" = token {
+            let (b, a) = (stack.pop().unwrap_or(0), stack.pop().unwrap_or(0));
+            stack.push(match token {
+                "+" => a + b,
+                "-" => a - b,
+                _ => a * b % 1000,
+            });
+        } else {
+            stack.push(token.parse().unwrap_or(0));
+        }
+    }
+    stack.pop().unwrap_or(0) as f64
+}

@@ -31,7 +31,9 @@ static ASCII: [OneByte; 128] = {
     all
 };
 
-fn ascii(byte: u8) -> *mut MpRtHeader {
+/// The text of an ASCII character.
+#[inline]
+pub(crate) fn ascii(byte: u8) -> *mut MpRtHeader {
     ptr::from_ref(&ASCII[usize::from(byte & 127)]).cast::<MpRtHeader>().cast_mut()
 }
 

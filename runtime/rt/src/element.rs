@@ -7,9 +7,7 @@ use crate::panic::die;
 use crate::string;
 use magpie_types::abi::ScalarClass;
 use magpie_types::float16::{bf16_to_f32, f16_to_f32};
-use rustc_hash::FxHasher;
 use std::cmp::Ordering;
-use std::hash::Hasher;
 
 /// `bool (*)(const void*, const void*)`: whether two elements are equal.
 pub(crate) type EqFn = unsafe extern "C" fn(*const u8, *const u8) -> bool;
@@ -139,21 +137,6 @@ impl Operation<EqFn> {
         }
     }
 
-    /// Whether two map keys are seen to be the same at a glance: one handle, or one number. False
-    /// says nothing.
-    ///
-    /// # Safety
-    /// As [`Operation::equal`].
-    #[inline]
-    pub(crate) unsafe fn is_identical(self, a: *const u8, b: *const u8) -> bool {
-        let is_word = matches!(
-            self,
-            Operation::Class(ScalarClass::I64 | ScalarClass::U64 | ScalarClass::Str)
-        );
-        // SAFETY: such elements are words.
-        is_word && unsafe { a.cast::<u64>().read() == b.cast::<u64>().read() }
-    }
-
     /// Whether two map keys are the same. Unlike [`Operation::equal`], all NaNs are one key, so
     /// that a NaN that was put in can be found and deleted.
     ///
@@ -179,17 +162,6 @@ impl Operation<EqFn> {
     }
 }
 
-#[inline]
-fn hash_text(text: &str) -> u64 {
-    // A character needs no hasher: maps spread the bits.
-    if let &[byte] = text.as_bytes() {
-        return byte.into();
-    }
-    let mut hasher = FxHasher::default();
-    hasher.write(text.as_bytes());
-    hasher.finish()
-}
-
 impl Operation<HashFn> {
     /// The hash of a map key; keys that are [`Operation::same_key`] have the same.
     ///
@@ -206,7 +178,7 @@ impl Operation<HashFn> {
                     return key.cast::<u64>().read();
                 }
                 Operation::Class(ScalarClass::Str) => {
-                    return hash_text(string::as_str(key.cast::<*mut MpRtHeader>().read()));
+                    return string::hash(string::as_str(key.cast::<*mut MpRtHeader>().read()));
                 }
                 Operation::Class(class) => class,
             };
@@ -216,7 +188,7 @@ impl Operation<HashFn> {
                 Scalar::Float(value) if value.is_nan() => f64::NAN.to_bits(),
                 // Adding a positive zero turns -0 into 0.
                 Scalar::Float(value) => (value + 0.0).to_bits(),
-                Scalar::Text(text) => hash_text(text),
+                Scalar::Text(text) => string::hash(text),
             }
         }
     }

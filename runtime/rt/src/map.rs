@@ -155,16 +155,22 @@ impl Map {
     /// # Safety
     /// `key` is the address of a live key.
     unsafe fn find(&self, tag: u32, key: *const u8) -> Option<(usize, usize)> {
+        // SAFETY: a slot in use names a live entry.
+        self.find_where(tag, |entry| unsafe { self.eq.same_key(self.key_at(entry), key) })
+    }
+
+    /// The slot and the entry of a key with this tag, told from others by a function.
+    #[inline]
+    fn find_where(&self, tag: u32, is_key: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
         let mask = self.table.len().checked_sub(1)?;
         let mut at = tag as usize & mask;
         loop {
-            let slot = self.table[at];
+            let slot = self.table[at & mask];
             if slot.entry == FREE {
                 return None;
             }
             let entry = slot.entry as usize;
-            // SAFETY: a slot in use names a live entry.
-            if slot.tag == tag && unsafe { self.eq.same_key(self.key_at(entry), key) } {
+            if slot.tag == tag && is_key(entry) {
                 return Some((at, entry));
             }
             at = (at + 1) & mask;
@@ -177,17 +183,35 @@ impl Map {
     /// `key` is the address of a live key.
     unsafe fn find_entry(&self, key: *const u8) -> Option<usize> {
         let recent = self.recent.load(Ordering::Relaxed);
-        if recent < self.used && self.tag_at(recent).is_some() {
-            // SAFETY: the entry is live, and so are both keys.
-            let is_same = unsafe { self.eq.is_identical(self.key_at(recent), key) };
-            if is_same {
-                return Some(recent);
+        let is_live = recent < self.used && self.tag_at(recent).is_some();
+        let at_recent = self.key_at(recent);
+        // SAFETY: forwarded from the caller; what `recent` names is looked at when it is live.
+        let found = unsafe {
+            match self.eq {
+                Operation::Class(ScalarClass::Str) => {
+                    let text = |at: *const u8| string::as_str(at.cast::<*mut MpRtHeader>().read());
+                    let wanted = text(key);
+                    if is_live && string::equal(text(at_recent), wanted) {
+                        return Some(recent);
+                    }
+                    let tag = tag_of(string::hash(wanted));
+                    self.find_where(tag, |entry| string::equal(text(self.key_at(entry)), wanted))?
+                }
+                Operation::Class(ScalarClass::I64 | ScalarClass::U64) => {
+                    let number = |at: *const u8| at.cast::<u64>().read();
+                    let wanted = number(key);
+                    if is_live && number(at_recent) == wanted {
+                        return Some(recent);
+                    }
+                    self.find_where(tag_of(wanted), |entry| number(self.key_at(entry)) == wanted)?
+                }
+                Operation::Class(_) | Operation::Function(_) => {
+                    self.find(self.tag_for(key), key)?
+                }
             }
-        }
-        // SAFETY: forwarded from the caller.
-        let (_, entry) = unsafe { self.find(self.tag_for(key), key)? };
-        self.recent.store(entry, Ordering::Relaxed);
-        Some(entry)
+        };
+        self.recent.store(found.1, Ordering::Relaxed);
+        Some(found.1)
     }
 
     fn insert_slot(&mut self, tag: u32, entry: usize) {

@@ -373,24 +373,17 @@ unsafe fn release_weak_count(obj: *mut MpRtHeader) {
 
 unsafe fn free(obj: *mut MpRtHeader) {
     // SAFETY: the object is dropped but its memory is intact; a length prefix is never destroyed.
-    let (layout, is_text) = unsafe {
+    let layout = unsafe {
         let info = &*(*obj).info;
         match info.flags & FLAG_LENGTH_PREFIXED {
-            0 => (object_memory(info.size as usize, info.align as usize), false),
-            _ => (string::str_memory(payload_ptr(obj).cast::<u64>().read() as usize), true),
+            0 => object_memory(info.size as usize, info.align as usize),
+            _ => string::str_memory(payload_ptr(obj).cast::<u64>().read() as usize),
         }
     };
     live::add(-1);
     let Ok(layout) = layout else { return };
-    // SAFETY: the object was allocated with the same sizes and nobody can reach it any more. Texts
-    // come from `memory`, for they may grow in place.
-    unsafe {
-        let memory = NonNull::new_unchecked(obj.cast());
-        match is_text {
-            true => memory::free(memory, layout),
-            false => small_memory::free(memory, layout),
-        }
-    }
+    // SAFETY: the object was allocated with the same sizes and nobody can reach it any more.
+    unsafe { small_memory::free(NonNull::new_unchecked(obj.cast()), layout) }
 }
 
 /// Turns a strong handle into a weak one.

@@ -1,12 +1,14 @@
 //! `Str`: immutable UTF-8 text, a `u64` length and the bytes.
 
-use crate::memory::{self, AllocError, or_die};
+use crate::memory::{AllocError, or_die};
 use crate::object::{self, HEADER_SIZE, MpRtHeader, payload_ptr};
 use crate::panic::{die, guarded};
 use crate::typeinfo::{FLAG_LENGTH_PREFIXED, MpRtTypeInfo};
-use crate::{array, status};
+use crate::{array, characters, small_memory, status};
 use magpie_types::abi::object_layout::{self, FLAG_ASCII, STR_MEMORY_STEP};
 use magpie_types::{fixed, fnv1a};
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
 use std::ptr::NonNull;
 use std::str::FromStr;
 
@@ -33,9 +35,9 @@ const _: () = assert!(
 pub(crate) fn room(len: usize) -> Result<usize, AllocError> {
     let too_long = AllocError { bytes: None };
     let last = len.checked_add(TEXT_START - 1).ok_or(too_long)?;
-    // A quarter of the power of two above, and at least `STR_MEMORY_STEP`. Compiled code finds the
-    // end in the same way.
-    let step = (usize::MAX >> 2 >> last.leading_zeros()) | (STR_MEMORY_STEP as usize - 1);
+    // The power of two below, and at least `STR_MEMORY_STEP`. Compiled code finds the end in the same
+    // way.
+    let step = (usize::MAX >> 1 >> last.leading_zeros()) | (STR_MEMORY_STEP as usize - 1);
     let end = (last | step).checked_add(1).ok_or(too_long)?;
     Ok(end - TEXT_START)
 }
@@ -73,12 +75,12 @@ pub fn new_str(text: &str) -> *mut MpRtHeader {
 /// A new `Str` of two texts; whether both are ASCII is known.
 fn join(a: &str, b: &str, is_ascii: bool) -> Result<*mut MpRtHeader, AllocError> {
     let len = a.len().checked_add(b.len()).ok_or(AllocError { bytes: None })?;
-    let memory = memory::allocate(str_memory(len)?)?;
-    // SAFETY: the memory holds `len` bytes of text behind header and length, and two texts
-    // together are UTF-8.
+    let memory = small_memory::allocate(str_memory(len)?)?;
+    // SAFETY: the memory holds `len` bytes of text, in whole words, behind header and length, and
+    // two texts together are UTF-8.
     unsafe {
         let start = memory.as_ptr().add(TEXT_START);
-        copy_text(start, a);
+        copy_first_text(start, a);
         copy_text(start.add(a.len()), b);
         Ok(init_str(memory, len, is_ascii))
     }
@@ -144,6 +146,38 @@ unsafe fn copy_text(to: *mut u8, text: &str) {
     }
 }
 
+/// Copies a text to the start of new memory. Short ones are written in whole words, which is how they
+/// are read when they are compared: a word that was just written in parts is slow to read.
+///
+/// # Safety
+/// As [`copy_text`], and there is room for whole words.
+#[inline]
+unsafe fn copy_first_text(to: *mut u8, text: &str) {
+    /// Two parts of `size` bytes of a text of `len` as one word.
+    fn join(first: u64, last: u64, size: usize, len: usize) -> u64 {
+        first | last << (8 * (len - size))
+    }
+    let (from, len) = (text.as_ptr(), text.len());
+    // SAFETY: each branch knows how many bytes there are.
+    unsafe {
+        let u16_at = |at: usize| u16::from_le(from.add(at).cast::<u16>().read_unaligned()).into();
+        let u32_at = |at: usize| u32::from_le(from.add(at).cast::<u32>().read_unaligned()).into();
+        let u64_at = |at: usize| u64::from_le(from.add(at).cast::<u64>().read_unaligned());
+        let put = |n: usize, word: u64| to.cast::<u64>().add(n).write_unaligned(word.to_le());
+        match len {
+            0 => {}
+            1 => put(0, u64::from(*from)),
+            2..4 => put(0, join(u16_at(0), u16_at(len - 2), 2, len)),
+            4..8 => put(0, join(u32_at(0), u32_at(len - 4), 4, len)),
+            8..=16 => {
+                put(0, u64_at(0));
+                put(1, u64_at(len - 8).checked_shr((8 * (16 - len)) as u32).unwrap_or(0));
+            }
+            _ => copy_text(to, text),
+        }
+    }
+}
+
 /// Moves a `Str` of `old` bytes to the memory of one of `len`.
 ///
 /// # Safety
@@ -154,7 +188,7 @@ unsafe fn grow(s: *mut MpRtHeader, old: usize, len: usize) -> Result<*mut MpRtHe
     // SAFETY: the memory of a counted `Str` is that of its length.
     unsafe {
         let memory = NonNull::new_unchecked(s.cast::<u8>());
-        let memory = memory::reallocate(memory, str_memory(old)?, str_memory(len)?)?;
+        let memory = small_memory::reallocate(memory, str_memory(old)?, str_memory(len)?)?;
         Ok(memory.as_ptr().cast())
     }
 }
@@ -242,32 +276,65 @@ pub unsafe extern "C" fn mp_rt_str_compare(a: *const MpRtHeader, b: *const MpRtH
 /// `a` and `b` are live `Str`s.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_rt_str_eq(a: *const MpRtHeader, b: *const MpRtHeader) -> bool {
-    // SAFETY: forwarded from the caller; the memory of a text is whole words.
-    unsafe {
-        if a == b {
-            return true;
-        }
-        let (text_a, text_b) = (as_str(a), as_str(b));
-        let len = text_a.len();
-        if len != text_b.len() {
-            return false;
-        }
-        // Most texts that are compared are short: a call would take longer.
-        if len == 0 || len > SHORT {
-            return text_a == text_b;
-        }
-        let differ = |n: usize| {
-            let word = |text: &str| text.as_ptr().cast::<u64>().add(n).read_unaligned();
-            u64::from_le(word(text_a) ^ word(text_b))
-        };
-        let last = (len - 1) / 8;
-        let behind = 64 - 8 * (len - 8 * last);
-        (0..last).all(|n| differ(n) == 0) && differ(last) << behind == 0
-    }
+    // SAFETY: forwarded from the caller.
+    unsafe { a == b || equal(as_str(a), as_str(b)) }
 }
 
-/// Bytes up to which texts are compared without a call.
+/// Whether two texts are equal.
+///
+/// # Safety
+/// The texts are those of live `Str`s.
+#[inline]
+pub(crate) unsafe fn equal(a: &str, b: &str) -> bool {
+    let len = a.len();
+    if len != b.len() {
+        return false;
+    }
+    // Most texts that are compared are short: a call would take longer.
+    if len == 0 || len > SHORT {
+        return a == b;
+    }
+    // SAFETY: the memory of a `Str` is whole words.
+    let differ = |n: usize| unsafe {
+        let word = |text: &str| text.as_ptr().cast::<u64>().add(n).read_unaligned();
+        u64::from_le(word(a) ^ word(b))
+    };
+    let last = (len - 1) / 8;
+    let behind = 64 - 8 * (len - 8 * last);
+    (0..last).all(|n| differ(n) == 0) && differ(last) << behind == 0
+}
+
+/// Bytes up to which texts are compared and hashed without a call.
 const SHORT: usize = 32;
+
+/// The hash of a text that is a key.
+///
+/// # Safety
+/// The text is that of a live `Str`.
+#[inline]
+pub(crate) unsafe fn hash(text: &str) -> u64 {
+    // SAFETY: the memory of a `Str` is whole words.
+    unsafe {
+        let len = text.len();
+        let mut hasher = FxHasher::default();
+        if len > SHORT {
+            hasher.write(text.as_bytes());
+            return hasher.finish();
+        }
+        let word = |n: usize| u64::from_le(text.as_ptr().cast::<u64>().add(n).read_unaligned());
+        let (whole, rest) = (len / 8, len % 8);
+        (0..whole).for_each(|n| hasher.write_u64(word(n)));
+        if rest > 0 {
+            let last = word(whole) << (64 - 8 * rest) >> (64 - 8 * rest);
+            // A character needs no hasher: maps spread the bits.
+            if len == 1 {
+                return last;
+            }
+            hasher.write_u64(last);
+        }
+        hasher.finish()
+    }
+}
 
 /// See [`magpie_types::abi::RtFn::StrSlice`].
 ///
@@ -291,7 +358,11 @@ pub unsafe extern "C" fn mp_rt_str_slice(
         return s;
     }
     match text.get(from..to) {
-        Some(part) => new_str(part),
+        // SAFETY: forwarded from the caller. A part of ASCII is ASCII.
+        Some(part) => match (part.as_bytes(), unsafe { object::has_flag(s, FLAG_ASCII) }) {
+            (&[byte], _) => characters::ascii(byte),
+            (_, is_ascii) => or_die(join(part, "", is_ascii || part.is_ascii())),
+        },
         None => die(format_args!(
             "string slice {start} .. {end} is not on character boundaries of the string"
         )),
@@ -422,7 +493,7 @@ mod tests {
         for len in 0..5000usize {
             let end = room(len).unwrap() + TEXT_START;
             let used = len + TEXT_START;
-            let step = (used.next_power_of_two() / 4).max(STR_MEMORY_STEP as usize);
+            let step = (used.next_power_of_two() / 2).max(STR_MEMORY_STEP as usize);
             assert_eq!(end, used.next_multiple_of(step).max(64), "{len}");
         }
         assert!(room(usize::MAX).is_err() && room(usize::MAX - TEXT_START).is_err());
@@ -438,6 +509,42 @@ mod tests {
                     unsafe { take(mp_rt_str_concat(new_str(&text[..7]), new_str(&text[..len]))) };
                 assert_eq!(joined, format!("{}{}", &text[..7], &text[..len]));
             }
+        });
+    }
+
+    #[test]
+    fn texts_of_any_length_are_compared_and_hashed() {
+        let text = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF";
+        without_leaks(|| {
+            let whole = new_str(text);
+            for len in 0..text.len() {
+                // SAFETY: the texts are live until their release.
+                unsafe {
+                    // One was copied, one has grown, and one was part of another.
+                    let made = new_str(&text[..len]);
+                    let grown = text[..len]
+                        .chars()
+                        .fold(new_str(""), |s, c| append(s, c.encode_utf8(&mut [0; 4]), true));
+                    let part = mp_rt_str_slice(whole, 0, len as i64);
+                    for other in [grown, part] {
+                        assert!(mp_rt_str_eq(made, other) && object::has_flag(other, FLAG_ASCII));
+                        assert_eq!(hash(as_str(made)), hash(as_str(other)));
+                        assert_eq!(as_str(other), &text[..len]);
+                        object::release(other);
+                    }
+                    for at in 0..len {
+                        let mut bytes = text.as_bytes()[..len].to_vec();
+                        bytes[at] = b'!';
+                        let different = new_str(str::from_utf8(&bytes).unwrap());
+                        assert!(!mp_rt_str_eq(made, different), "{len} {at}");
+                        assert_ne!(hash(as_str(made)), hash(as_str(different)), "{len} {at}");
+                        object::release(different);
+                    }
+                    object::release(made);
+                }
+            }
+            // SAFETY: the text is live.
+            unsafe { object::release(whole) };
         });
     }
 

@@ -2,10 +2,11 @@
 //! building the string moves no text.
 
 use crate::decimal::{self, Digits};
-use crate::memory::{self, AllocError, or_die};
+use crate::memory::{AllocError, or_die};
 use crate::native::NativeType;
 use crate::object::{self, MpRtHeader};
 use crate::panic::guarded;
+use crate::small_memory;
 use crate::string::{self, TEXT_START, as_str, str_memory};
 use magpie_types::fixed;
 use std::fmt::{self, Write};
@@ -48,9 +49,9 @@ impl StrBuf {
     fn resize(&mut self, cap: usize) -> Result<(), AllocError> {
         let new = str_memory(cap)?;
         self.memory = match self.cap {
-            0 => memory::allocate(new)?,
+            0 => small_memory::allocate(new)?,
             // SAFETY: the memory has the layout of the present capacity.
-            _ => unsafe { memory::reallocate(self.memory, str_memory(self.cap)?, new)? },
+            _ => unsafe { small_memory::reallocate(self.memory, str_memory(self.cap)?, new)? },
         };
         self.cap = cap;
         Ok(())
@@ -91,7 +92,7 @@ impl Drop for StrBuf {
             && let Ok(layout) = str_memory(self.cap)
         {
             // SAFETY: the memory was allocated with this layout.
-            unsafe { memory::free(self.memory, layout) }
+            unsafe { small_memory::free(self.memory, layout) }
         }
     }
 }

@@ -31,6 +31,9 @@ impl Body<'_, '_, '_> {
             return Err(self.cross_read(self.locals[id as usize].name, span));
         }
         self.no_alloc(span, "or go through a collection")?;
+        if let (Some((text, by)), [_] | [_, _]) = (self.split(iter), names) {
+            return self.each_part(text, by, names, body);
+        }
         let whole = self.expr(iter, None)?;
         // The loop goes through the collection as it is now.
         let v = if self.is_fixed(iter) { whole.v } else { self.own(whole) };
@@ -67,6 +70,35 @@ impl Body<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The text and the separator of `text.split("separator")`.
+    fn split(&mut self, iter: ExprId) -> Option<(ExprId, ExprId)> {
+        let ast = &self.cx.program.ast;
+        let ExprKind::Call(callee, ref args) = ast[iter].kind else { return None };
+        let (ExprKind::Member(text, name), [arg]) = (&ast[callee].kind, &args[..]) else {
+            return None;
+        };
+        let ExprKind::Str(by) = ast[arg.value].kind else { return None };
+        let is_split = self.cx.program.name(name.sym) == "split" && arg.name.is_none();
+        let is_plain = is_split && !self.cx.program.name(by).is_empty();
+        (is_plain && self.is_text(*text)).then_some((*text, arg.value))
+    }
+
+    /// Whether an expression is seen to be a text without evaluating it.
+    fn is_text(&mut self, e: ExprId) -> bool {
+        let program = self.cx.program;
+        match program.ast[e].kind {
+            ExprKind::Str(_) | ExprKind::Format(_) => true,
+            ExprKind::Call(callee, _) => match program.ast[callee].kind {
+                ExprKind::Member(base, name) => {
+                    let same_type = ["trim", "to_lower", "to_upper"];
+                    same_type.contains(&program.name(name.sym)) && self.is_text(base)
+                }
+                _ => false,
+            },
+            _ => self.place_type(e) == Some(ty::STR),
+        }
     }
 
     pub(super) fn map_keys(&mut self, map: Val, key: Ty) -> Val {
@@ -214,6 +246,55 @@ impl Body<'_, '_, '_> {
         self.b.br(head);
         self.b.seal(head);
         self.enter(exit);
+    }
+
+    /// Goes through the parts of a text between separators, each found when it is its turn.
+    fn each_part(&mut self, text: ExprId, by: ExprId, names: &[Ident], block: &Block) -> Lower<()> {
+        let text = self.expr(text, None)?;
+        let text = self.own(text);
+        let by = self.expr(by, None)?.v;
+        let len = self.rt_value(RtFn::StrLen, fixed::I64, &[text]);
+        let step = self.rt_value(RtFn::StrLen, fixed::I64, &[by]);
+        let (from, count) = (self.b.declare(fixed::I64), self.b.declare(fixed::I64));
+        let (zero, one) = (self.i64(0), self.i64(1));
+        self.b.write(from, zero);
+        self.b.write(count, zero);
+        let [head, last, within, next, more, exit] = std::array::from_fn(|_| self.new_block());
+        self.b.br(head);
+        self.b.switch_to(head);
+        let (start, index) = (self.b.read(from), self.b.read(count));
+        let found = self.rt_value(RtFn::StrFind, fixed::I64, &[text, by, start]);
+        let end = self.b.declare(fixed::I64);
+        self.b.write(end, found);
+        let is_last = self.b.compare(Op::IcmpSlt, found, zero);
+        self.b.cbr(is_last, last, within);
+        self.enter(last);
+        self.b.write(end, len);
+        self.b.br(within);
+        self.enter(within);
+        let end = self.b.read(end);
+        self.push_scope();
+        self.begin_loop(exit, next, false);
+        let part = self.rt_value(RtFn::StrSlice, fixed::STR, &[text, start, end]);
+        self.bind_item(names[0], Val { ty: ty::STR, v: part, owned: false });
+        if let Some(&second) = names.get(1) {
+            self.declare_value(second.sym, second.span, ty::INT, index);
+        }
+        self.block(block);
+        self.end_loop();
+        self.pop_scope();
+        self.go_to(next);
+        self.enter(next);
+        self.b.cbr(is_last, exit, more);
+        self.enter(more);
+        let behind = self.b.same(Op::IAdd, &[found, step]);
+        self.b.write(from, behind);
+        let following = self.b.same(Op::IAdd, &[index, one]);
+        self.b.write(count, following);
+        self.b.br(head);
+        self.b.seal(head);
+        self.enter(exit);
+        Ok(())
     }
 
     pub(super) fn bind_item(&mut self, name: Ident, item: Val) {

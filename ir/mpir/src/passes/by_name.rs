@@ -20,7 +20,7 @@ const PASSES: &[(&str, Pass)] = &[
         "elide_bounds_checks",
         Pass::Function(|f, types, ctx| elide_bounds_checks(f, types, LaunchFacts::of(f), ctx)),
     ),
-    ("elide_clones", Pass::Module(clones)),
+    ("elide_clones", Pass::Module(|m| each(m, |f, m, ctx| elide_clones(f, m, ctx)))),
     ("elide_index_checks", Pass::Function(|f, _, ctx| elide_index_checks(f, ctx))),
     ("fold", Pass::Function(fold)),
     ("fuse_branches", Pass::Function(|f, _, ctx| fuse_branches(f, ctx))),
@@ -67,7 +67,9 @@ const PASSES: &[(&str, Pass)] = &[
     ("optimize", Pass::Module(optimize)),
     ("promote_cells", Pass::Function(promote_cells)),
     ("promote_slots", Pass::Function(|f, _, ctx| promote_slots(f, ctx))),
+    ("read_literals", Pass::Module(|m| each(m, |f, m, ctx| read_literals(f, m, ctx)))),
     ("sccp", Pass::Function(|f, _, ctx| sccp(f, ctx))),
+    ("search_literals", Pass::Module(|m| each(m, search_literals))),
     ("share_divisions", Pass::Function(|f, _, ctx| share_divisions(f, ctx))),
     ("simplify_cfg", Pass::Function(|f, _, ctx| simplify_cfg(f, ctx))),
     (
@@ -124,11 +126,15 @@ pub fn run_named_pass(module: &mut Module, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn clones(module: &mut Module) -> Result<(), String> {
+/// Runs a pass that looks at the module over each of its functions.
+fn each(
+    module: &mut Module,
+    run: fn(&mut MpirFn, &mut Module, &mut PassContext) -> bool,
+) -> Result<(), String> {
     let mut ctx = PassContext::new();
     for id in module.fn_ids() {
         let mut f = module.func(id).clone();
-        elide_clones(&mut f, module, &mut ctx);
+        run(&mut f, module, &mut ctx);
         module.fns[id.index()] = f;
     }
     Ok(())

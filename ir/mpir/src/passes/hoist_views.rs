@@ -66,14 +66,16 @@ pub fn hoist_views(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) -> bo
     changed
 }
 
-/// Whether an instruction shows an object with parts that is a part of another one.
+/// Whether an instruction shows an object with parts that is a part of another one; a text is only
+/// looked at.
 fn shows_object(f: &MpirFn, types: &TypeCtx, i: Inst) -> bool {
     let data = f.inst(i);
-    let shows = matches!(data.op, Op::ArrGet | Op::GetField | Op::ArrPlace | Op::FieldPlace);
-    let has_parts = |t| {
-        let kind = types.kind(t);
-        types.is_heap(t) && matches!(kind, TypeKind::Array(_) | TypeKind::Struct(_))
+    let has_parts = |t| match types.kind(t) {
+        TypeKind::Array(_) | TypeKind::Struct(_) => types.is_heap(t),
+        TypeKind::Str => matches!(data.op, Op::ArrGet | Op::GetField),
+        _ => false,
     };
+    let shows = matches!(data.op, Op::ArrGet | Op::GetField | Op::ArrPlace | Op::FieldPlace);
     shows && ownership::is_view(types, data.ty) && has_parts(behind(types, data.ty))
 }
 

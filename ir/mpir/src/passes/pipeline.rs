@@ -57,6 +57,9 @@ const HOST_LOOPS: &[Step] = steps![
     licm(types)
 ];
 
+/// Behind searches that became looks into tables.
+const SEARCHED: &[Step] = steps![simplify_cfg, fold(types), gvn(types), licm(types)];
+
 /// And after it.
 const WIDENED: &[Step] =
     steps![simplify_cfg, share_divisions, fold(types), gvn(types), dce, simplify_cfg];
@@ -168,6 +171,10 @@ impl Pipeline {
 
     fn optimize_host_function(&mut self, module: &mut Module, id: FnId) {
         self.with_fn(module, id, |pipeline, module, f| {
+            let start = pipeline.times.is_some().then(Instant::now);
+            // Values of several parts, which came with the inlined functions, are taken apart next.
+            read_literals(f, module, &mut pipeline.ctx);
+            pipeline.note("read_literals", start);
             pipeline.run_all(module, f, HOST);
             pipeline.repeat(module, f, THREAD, MAX_THREADED);
             let start = pipeline.times.is_some().then(Instant::now);
@@ -179,6 +186,12 @@ impl Pipeline {
             pipeline.repeat(module, f, UNSWITCH, 1);
             pipeline.repeat(module, f, HOST_UNROLL, MAX_UNROLLED_LEVELS);
             pipeline.run_all(module, f, HOST_LOOPS);
+            let start = pipeline.times.is_some().then(Instant::now);
+            let has_searched = search_literals(f, module, &mut pipeline.ctx);
+            pipeline.after(module, f, "search_literals", start);
+            if has_searched {
+                pipeline.run_all(module, f, SEARCHED);
+            }
             let start = pipeline.times.is_some().then(Instant::now);
             widen_counted(f, &mut module.types, &mut pipeline.ctx);
             pipeline.after(module, f, "widen_counted", start);

@@ -129,15 +129,19 @@ impl InstCheck<'_, '_> {
         Ok(())
     }
 
-    /// Whether the result is a view of an array or a heap struct that is an element or a field.
+    /// Whether the result is a view of an array, a heap struct or a text that is an element or a
+    /// field.
     fn shows_object(&self) -> bool {
         let shows =
             matches!(self.data.op, Op::ArrGet | Op::GetField | Op::ArrPlace | Op::FieldPlace);
         match self.types().kind(self.data.ty) {
             TypeKind::Ref(RefMode::Borrow | RefMode::MutBorrow, part) => {
-                let kind = self.types().kind(part);
-                let has_parts = matches!(kind, TypeKind::Array(_) | TypeKind::Struct(_));
-                shows && has_parts && self.types().is_heap(part)
+                let has_parts = match self.types().kind(part) {
+                    TypeKind::Array(_) | TypeKind::Struct(_) => self.types().is_heap(part),
+                    TypeKind::Str => matches!(self.data.op, Op::ArrGet | Op::GetField),
+                    _ => false,
+                };
+                shows && has_parts
             }
             _ => false,
         }

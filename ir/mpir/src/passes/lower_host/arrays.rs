@@ -1,6 +1,7 @@
 //! Arrays: length, reading and writing inline, the rest by the runtime.
 
 use super::FnLowering;
+use crate::analysis::{User, Uses};
 use crate::{Flags, Inst, Op, Value};
 use magpie_types::abi::object_layout::{ARR_CAP, ARR_DATA, ARR_LEN};
 use magpie_types::abi::{PanicKind, RtFn};
@@ -152,7 +153,7 @@ impl FnLowering<'_, '_, '_> {
     pub(super) fn arr_get(&mut self, i: Inst) -> Vec<Value> {
         let element = self.element_type(self.old.arg(i, 0));
         if self.old.inst(i).flags.contains(Flags::SPECULATIVE) {
-            let find = |f: &mut Self, address| f.load_low(f.l.address, address, 0);
+            let find = |f: &mut Self, address| f.load_early(element, address, 0);
             return vec![self.element_if_there(i, element, find)];
         }
         let address = self.checked_element(i, element);
@@ -289,12 +290,49 @@ impl FnLowering<'_, '_, '_> {
         let element = self.element_type(v);
         let is_number = PrimType::from_id(element).is_some_and(|p| p.is_int());
         if is_number && self.old.inst(i).imm_lo() == 0 && self.ty(value) == element {
+            if element == fixed::I32
+                && let Some(characters) = self.characters_in(v)
+            {
+                let code = self.one(value);
+                return vec![self.is_one_of(&characters, code)];
+            }
             return vec![self.contains_number(v, element, value)];
         }
         let array = self.one(v);
         let address = self.address_of(value, element);
         let eq = self.comparator(self.old.inst(i).imm_lo(), element);
         vec![self.rt_value(RtFn::ArrContains, fixed::BOOL, &[array, address, eq])]
+    }
+
+    /// The elements of an array that is made of ASCII characters and only looked at.
+    fn characters_in(&mut self, mut array: Value) -> Option<Vec<u8>> {
+        let old = self.old;
+        while let Some(view) = old.def_inst(array).filter(|&i| old.inst(i).op == Op::BorrowShared) {
+            array = old.arg(view, 0);
+        }
+        let from = old.def_inst(array).filter(|&i| old.inst(i).op == Op::ArrFrom)?;
+        let bits = |&v: &Value| old.as_bits(v).filter(|&bits| bits < 128).map(|bits| bits as u8);
+        let characters: Vec<u8> = old.args(from).iter().map(bits).collect::<Option<_>>()?;
+        self.is_only_looked_at(array).then_some(characters)
+    }
+
+    /// Whether nothing may change an object that is made in this function.
+    fn is_only_looked_at(&mut self, object: Value) -> bool {
+        let old = self.old;
+        let uses = self.uses.get_or_insert_with(|| Uses::new(old));
+        let mut shown = vec![object];
+        while let Some(v) = shown.pop() {
+            for &user in uses.of(v) {
+                let User::Inst(i, _) = user else { return false };
+                match old.inst(i).op {
+                    Op::ArrContains | Op::ArrLen | Op::Release => {}
+                    Op::ArrGet if self.l.types().is_copy(old.inst(i).ty) => {}
+                    Op::BorrowShared => shown.extend(old.inst(i).result()),
+                    _ => return false,
+                }
+            }
+        }
+        true
     }
 
     /// Whether an array holds a number: they are compared one by one.

@@ -45,6 +45,9 @@ impl FnLowering<'_, '_, '_> {
         if rt == RtFn::HandleUnique && self.is_address(data.ty) {
             return vec![self.unique(args[0], self.is_object(old.arg(i, 0)))];
         }
+        if rt == RtFn::HandleClone && self.literal(args[0]).is_some() {
+            return args;
+        }
         if rt == RtFn::HandleClone && self.is_counted_object(old.arg(i, 0), data.ty) {
             self.count_once_more(args[0]);
             return args;

@@ -1,9 +1,116 @@
-//! Maps, all by the runtime.
+//! Maps, by the runtime, but for values that were just read.
 
 use super::FnLowering;
-use crate::{Inst, Op, Value};
+use crate::analysis::Cfg;
+use crate::{Block, Inst, MpirFn, Op, Value};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{TypeId, TypeKind, fixed};
+use rustc_hash::FxHashMap;
+
+/// Instructions between reading and writing a value, at most.
+const MAX_BETWEEN: usize = 16;
+
+/// Finds where a program replaces what it has just read, as in `counts[word] += 1`: for each such
+/// `map.set`, what the read gave. The value is still where it was found.
+pub(super) fn replaced_values(f: &MpirFn) -> FxHashMap<Inst, Value> {
+    let mut found = FxHashMap::default();
+    for block in &f.blocks {
+        for (n, &set) in block.insts.iter().enumerate() {
+            if f.inst(set).op == Op::MapSet {
+                let read = value_read(f, set, &block.insts[..n]);
+                found.extend(read.map(|v| (set, v)));
+            }
+        }
+    }
+    found
+}
+
+/// What a read of the same entry gave, if nothing behind it touches maps.
+fn value_read(f: &MpirFn, set: Inst, before: &[Inst]) -> Option<Value> {
+    let read = *before.iter().rev().take(MAX_BETWEEN).find(|i| !is_quiet(f, **i))?;
+    let is_read = f.inst(read).op == Op::MapGetRef && is_same_entry(f, read, set);
+    f.inst(read).result().filter(|_| is_read)
+}
+
+/// Finds where a program asks for the entry that it has just asked for, as in `if word in counts` and
+/// then `counts[word]`: for each such instruction, the first that asked.
+pub(super) fn repeated_lookups(f: &MpirFn) -> FxHashMap<Inst, Inst> {
+    let mut found = FxHashMap::default();
+    let insts = f.blocks.iter().flat_map(|b| &b.insts);
+    if insts.filter(|&&i| is_lookup(f, i)).count() < 2 {
+        return found;
+    }
+    let cfg = Cfg::new(f);
+    for &b in cfg.rpo() {
+        for (n, &i) in f.block(b).insts.iter().enumerate() {
+            if is_lookup(f, i)
+                && let Some(first) = lookup_before(f, &cfg, i, (b, n))
+            {
+                let first = found.get(&first).copied().unwrap_or(first);
+                found.insert(i, first);
+            }
+        }
+    }
+    found
+}
+
+/// What asked for the same entry on the only way to an instruction, if nothing behind it changes a map.
+fn lookup_before(f: &MpirFn, cfg: &Cfg, i: Inst, (b, n): (Block, usize)) -> Option<Inst> {
+    let mut before = &f.block(b).insts[..n];
+    let mut block = b;
+    for _ in 0..MAX_BETWEEN {
+        for &i_before in before.iter().rev().take(MAX_BETWEEN) {
+            match is_lookup(f, i_before) {
+                true if is_same_entry(f, i_before, i) => return Some(i_before),
+                false if !is_quiet(f, i_before) => return None,
+                true | false => {}
+            }
+        }
+        let &[pred] = cfg.preds(block) else { return None };
+        if before.len() > MAX_BETWEEN {
+            return None;
+        }
+        block = pred;
+        before = &f.block(pred).insts;
+    }
+    None
+}
+
+/// Whether an instruction finds an entry and changes nothing.
+fn is_lookup(f: &MpirFn, i: Inst) -> bool {
+    matches!(f.inst(i).op, Op::MapContainsKey | Op::MapGet | Op::MapGetRef)
+}
+
+/// Whether an instruction leaves all maps as they are.
+fn is_quiet(f: &MpirFn, i: Inst) -> bool {
+    match f.inst(i).op {
+        Op::BorrowShared => true,
+        // A text holds nothing else that goes with it.
+        Op::Release => f.ty(f.arg(i, 0)) == fixed::STR,
+        op => op.is_pure() || is_clone(f, i),
+    }
+}
+
+/// Whether two instructions are about the same entry of the same map.
+fn is_same_entry(f: &MpirFn, a: Inst, b: Inst) -> bool {
+    shown(f, f.arg(a, 0), false) == shown(f, f.arg(b, 0), false)
+        && shown(f, f.arg(a, 1), true) == shown(f, f.arg(b, 1), true)
+}
+
+/// The value that a view shows, or, if that does not matter, of which it is another handle.
+fn shown(f: &MpirFn, mut v: Value, or_clone: bool) -> Value {
+    while let Some(i) = f.def_inst(v) {
+        if f.inst(i).op != Op::BorrowShared && !(or_clone && is_clone(f, i)) {
+            break;
+        }
+        v = f.arg(i, 0);
+    }
+    v
+}
+
+fn is_clone(f: &MpirFn, i: Inst) -> bool {
+    f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleClone
+}
 
 impl FnLowering<'_, '_, '_> {
     /// Key and value types of the map that an operand is or shows.
@@ -36,6 +143,13 @@ impl FnLowering<'_, '_, '_> {
             self.release(key_ty, &key);
             return Vec::new();
         }
+        let read = self.replaced_values.get(&i).and_then(|read| self.map_places.get(read));
+        if let Some(&place) = read.filter(|_| self.l.types().is_copy(value_ty)) {
+            let (key, value) = (self.get(key), self.get(value));
+            self.store(value_ty, place, 0, &value);
+            self.release(key_ty, &key);
+            return Vec::new();
+        }
         let map = self.one(map);
         let (key, value) = (self.get(key), self.get(value));
         let (key, value) = (self.spill(key_ty, &key), self.spill(value_ty, &value));
@@ -59,8 +173,15 @@ impl FnLowering<'_, '_, '_> {
 
     /// The address of the value of a key, or null, and whether it is null.
     fn lookup(&mut self, i: Inst) -> (Value, Value) {
-        let (map, key) = self.map_and_key(i);
-        let found = self.rt_value(RtFn::MapGet, self.l.address, &[map, key]);
+        let first = self.repeated_lookups.get(&i).copied().unwrap_or(i);
+        let found = match self.entries.get(&first) {
+            Some(&found) => found,
+            None => {
+                let (map, key) = self.map_and_key(i);
+                self.rt_value(RtFn::MapGet, self.l.address, &[map, key])
+            }
+        };
+        self.entries.insert(i, found);
         (found, self.is_null(found))
     }
 

@@ -170,9 +170,17 @@ struct FnLowering<'f, 'l, 'a> {
     moves: FxHashMap<Inst, Inst>,
     /// Where the values of maps lie that views of the old function show.
     map_places: FxHashMap<Value, Value>,
+    /// See [`maps::replaced_values`].
+    replaced_values: FxHashMap<Inst, Value>,
+    /// See [`maps::repeated_lookups`].
+    repeated_lookups: FxHashMap<Inst, Inst>,
+    /// Where the entries lie that instructions of the old function found, or null.
+    entries: FxHashMap<Inst, Value>,
     /// The lengths of characters whose codes were found in place.
     code_lengths: FxHashMap<Value, Value>,
     texts: KnownTexts,
+    /// Who uses what in the old function, when somebody has asked for it.
+    uses: Option<Uses>,
     convention: Rc<Convention>,
     /// Where a result goes that is stored.
     result_address: Option<Value>,
@@ -204,8 +212,12 @@ fn lower_fn(l: &mut Lowering<'_>, id: FnId, old: &MpirFn) -> MpirFn {
         moves: moves(old),
         convention,
         map_places: FxHashMap::default(),
+        replaced_values: maps::replaced_values(old),
+        repeated_lookups: maps::repeated_lookups(old),
+        entries: FxHashMap::default(),
         code_lengths: FxHashMap::default(),
         texts: KnownTexts::new(old),
+        uses: None,
         result_address,
         b,
         values,

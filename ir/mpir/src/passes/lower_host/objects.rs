@@ -1,7 +1,7 @@
 //! Views, shared and weak handles, heap structs.
 
 use super::FnLowering;
-use crate::{Flags, Inst, Op, Value, ValueDef};
+use crate::{Const, Flags, Inst, Op, Value, ValueDef};
 use magpie_types::abi::RtFn;
 use magpie_types::abi::object_layout::{FLAG_HAD_WEAK, FLAG_IMMORTAL, FLAGS, STRONG};
 use magpie_types::{Category, TypeId, TypeKind, fixed};
@@ -212,7 +212,7 @@ impl FnLowering<'_, '_, '_> {
         let object = self.one(v);
         if self.may_be_missing(v) && self.l.types().is_heap(ty) {
             let missing = self.is_null(object);
-            return vec![self.unless(missing, ty, |f| f.load_low(f.l.address, object, offset))];
+            return vec![self.unless(missing, ty, |f| f.load_early(ty, object, offset))];
         }
         self.show(ty, data.ty, object, offset)
     }
@@ -242,7 +242,8 @@ impl FnLowering<'_, '_, '_> {
         i.is_some_and(|i| self.old.inst(i).flags.contains(Flags::SPECULATIVE))
     }
 
-    /// A view of an object of a type, unless it is missing: then null, or an array without elements.
+    /// A view of an object of a type, unless it is missing: then null, an array without elements or a
+    /// text without characters.
     pub(super) fn unless(
         &mut self,
         missing: Value,
@@ -251,9 +252,11 @@ impl FnLowering<'_, '_, '_> {
     ) -> Value {
         let nothing = match self.l.types().kind(ty) {
             TypeKind::Array(_) => self.empty_array(),
+            TypeKind::Str => self.empty_text(),
             _ => self.b.func().zero(self.l.address),
         };
-        let result = self.b.declare(self.l.address);
+        let low = self.b.ty(nothing);
+        let result = self.b.declare(low);
         self.b.write(result, nothing);
         let (there, done) = (self.b.create_block(), self.b.create_block());
         self.b.cbr(missing, done, there);
@@ -265,6 +268,26 @@ impl FnLowering<'_, '_, '_> {
         self.b.seal(done);
         self.b.switch_to(done);
         self.b.read(result)
+    }
+
+    /// A handle that is looked at before the program comes to it. A text may have been taken out, so
+    /// that it can be changed: that is one without characters.
+    pub(super) fn load_early(&mut self, ty: TypeId, address: Value, offset: u32) -> Value {
+        let low = self.l.low(ty);
+        let handle = self.load_low(low, address, offset);
+        if ty != fixed::STR {
+            return handle;
+        }
+        let bits = self.load_low(fixed::U64, address, offset);
+        let zero = self.b.const_bits(fixed::U64, 0);
+        let is_taken = self.b.compare(Op::IcmpEq, bits, zero);
+        let empty = self.empty_text();
+        self.b.select(is_taken, empty, handle)
+    }
+
+    fn empty_text(&mut self) -> Value {
+        let empty = Const::Str(self.l.m.intern_str(""));
+        self.b.func().constant(fixed::STR, empty)
     }
 
     /// Stores a value for instruction `i`; what was there is released afterwards, because that may

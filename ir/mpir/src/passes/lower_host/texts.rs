@@ -10,6 +10,8 @@ use magpie_types::{TypeId, fixed};
 
 /// Bytes up to which a literal is compared in place.
 const MAX_COMPARED: usize = 32;
+/// Characters up to which a code is compared with each.
+const MAX_COMPARED_CODES: u32 = 8;
 /// Bytes up to which a literal is appended in place.
 const MAX_APPENDED: usize = 32;
 
@@ -72,7 +74,7 @@ impl FnLowering<'_, '_, '_> {
     }
 
     /// The text of a literal.
-    fn literal(&mut self, v: Value) -> Option<String> {
+    pub(super) fn literal(&mut self, v: Value) -> Option<String> {
         match self.b.func().as_const(v) {
             Some(Const::Str(text)) => Some(self.l.m.str(text).to_string()),
             _ => None,
@@ -349,13 +351,13 @@ impl FnLowering<'_, '_, '_> {
     fn append_literal(&mut self, text: Value, other: Value, literal: &str) -> Value {
         let is_own = self.is_only_handle(text);
         let len = self.load_low(fixed::I64, text, STR_LEN);
-        // The last byte that is used; memory ends where the bits below its two highest ones, and
-        // those of the least step, are all set.
+        // The last byte that is used; memory ends where the bits below its highest one, and those of
+        // the least step, are all set.
         let before = self.i64(i64::from(STR_BYTES) - 1);
         let last = self.b.same(Op::IAdd, &[len, before]);
         let last = self.b.value(Op::BitsCast, fixed::U64, &[last], 0);
         let zeros = self.b.same(Op::IClz, &[last]);
-        let below = self.b.const_bits(fixed::U64, u64::MAX >> 2);
+        let below = self.b.const_bits(fixed::U64, u64::MAX >> 1);
         let below = self.b.same(Op::ILshr, &[below, zeros]);
         let step = self.b.const_bits(fixed::U64, u64::from(STR_MEMORY_STEP) - 1);
         let end = self.b.same(Op::IOr, &[last, step]);
@@ -395,26 +397,9 @@ impl FnLowering<'_, '_, '_> {
         }
     }
 
-    /// Whether a literal of ASCII characters holds a character: a range of them is compared with
-    /// its ends, any others are bits of two words.
+    /// Whether a literal of ASCII characters holds a character.
     fn literal_contains(&mut self, text: &str, code: Value, is_character: bool) -> Value {
-        let mut words = [0u64; 2];
-        text.bytes().for_each(|byte| words[usize::from(byte / 64)] |= 1 << (byte % 64));
-        let all = u128::from(words[1]) << 64 | u128::from(words[0]);
-        let (first, count) = (all.trailing_zeros(), all.count_ones());
-        let holds = if all == 0 {
-            self.b.func().const_bool(false)
-        } else if all >> first == u128::MAX >> (128 - count) {
-            let first = self.i32(first as i32);
-            let distance = self.b.same(Op::ISub, &[code, first]);
-            self.is_below(distance, count)
-        } else {
-            let is_ascii = self.is_ascii_code(code);
-            let no = self.b.func().const_bool(false);
-            let look = |f: &mut Self| [f.bit_of(words, code)];
-            let [holds] = self.choose(is_ascii, [fixed::BOOL], look, |_| [no]);
-            holds
-        };
+        let holds = self.is_one_of(text.as_bytes(), code);
         if is_character {
             return holds;
         }
@@ -423,7 +408,39 @@ impl FnLowering<'_, '_, '_> {
         self.b.same(Op::IOr, &[holds, is_empty])
     }
 
-    /// Bit number `code`, which is below 128, of two words.
+    /// Whether a code is one of some ASCII characters: a range of them is compared with its ends, a
+    /// few with each, any others are bits of two words.
+    pub(super) fn is_one_of(&mut self, characters: &[u8], code: Value) -> Value {
+        let mut words = [0u64; 2];
+        characters.iter().for_each(|byte| words[usize::from(byte / 64)] |= 1 << (byte % 64));
+        let all = u128::from(words[1]) << 64 | u128::from(words[0]);
+        let (first, count) = (all.trailing_zeros(), all.count_ones());
+        if all == 0 {
+            return self.b.func().const_bool(false);
+        }
+        if all >> first == u128::MAX >> (128 - count) {
+            let first = self.i32(first as i32);
+            let distance = self.b.same(Op::ISub, &[code, first]);
+            return self.is_below(distance, count);
+        }
+        if count <= MAX_COMPARED_CODES {
+            let one_of = (0..128).filter(|n| all >> n & 1 == 1);
+            let equal: Vec<Value> = one_of
+                .map(|n| {
+                    let character = self.i32(n);
+                    self.b.compare(Op::IcmpEq, code, character)
+                })
+                .collect();
+            let no = self.b.func().const_bool(false);
+            return equal.into_iter().fold(no, |a, b| self.b.same(Op::IOr, &[a, b]));
+        }
+        // Shifts take the low six bits: what they give for other codes does not count.
+        let is_ascii = self.is_ascii_code(code);
+        let bit = self.bit_of(words, code);
+        self.b.same(Op::IAnd, &[is_ascii, bit])
+    }
+
+    /// Bit number `code`, if that is below 128, of two words.
     fn bit_of(&mut self, words: [u64; 2], code: Value) -> Value {
         let [low, high] = words.map(|word| self.b.const_bits(fixed::U64, word));
         let half = self.i32(64);

@@ -4,6 +4,10 @@ use crate::analysis::Cfg;
 use crate::{Const, Domain, FnId, ImmKind, Inst, Module, MpirFn, Op, Terminator, Value, ValueDef};
 use magpie_types::abi::RtFn;
 use magpie_types::{RefMode, TypeCtx, TypeId, TypeKind, fixed};
+use rustc_hash::FxHashSet;
+
+/// Values between literals and the place where one of them is appended, at most.
+const MAX_CHOSEN: usize = 32;
 
 /// Whether an instruction takes a character out of a text.
 fn is_source(f: &MpirFn, i: Inst) -> bool {
@@ -15,11 +19,20 @@ fn host_fns(m: &Module) -> impl Iterator<Item = FnId> {
     m.fn_ids().filter(|&id| m.func(id).domain == Domain::Host)
 }
 
+/// What an instruction appends to a text.
+fn appended(f: &MpirFn, i: Inst) -> Option<Value> {
+    let data = f.inst(i);
+    let appends = data.op == Op::RtCall && data.rt() == RtFn::StrAppend;
+    appends.then(|| f.arg(i, 1))
+}
+
 /// Whether there is anything to do.
 pub(super) fn has_characters(m: &Module) -> bool {
     host_fns(m).any(|id| {
         let f = m.func(id);
-        f.blocks.iter().flat_map(|b| &b.insts).any(|&i| is_source(f, i))
+        let chosen = |v| matches!(f.def_op(v), Some(Op::Phi | Op::Call));
+        let mut insts = f.blocks.iter().flat_map(|b| &b.insts);
+        insts.any(|&i| is_source(f, i) || appended(f, i).is_some_and(chosen))
     })
 }
 
@@ -108,6 +121,8 @@ impl Characters {
         let mut flow = Flow {
             fits: vec![false; nodes],
             sources: Vec::new(),
+            appended: Vec::new(),
+            made_of: Vec::new(),
             edges: Vec::new(),
             wishes: Vec::new(),
         };
@@ -115,6 +130,7 @@ impl Characters {
         for id in host_fns(m) {
             flow.add_function(m, &characters, id, &is_open);
         }
+        flow.add_chosen(m, &characters);
         flow.find(&mut characters.is_code);
         // Literals stay what they are.
         for id in host_fns(m) {
@@ -159,8 +175,12 @@ fn only_called(m: &Module) -> Vec<bool> {
 struct Flow {
     /// Whether a node can only be the text of one character or none, as far as it is known.
     fits: Vec<bool>,
-    /// Nodes of characters taken out of texts.
+    /// Nodes of characters taken out of texts, and of those chosen among literals to be appended.
     sources: Vec<u32>,
+    /// Nodes of texts that are appended to others.
+    appended: Vec<u32>,
+    /// From a node that is another one, or one of several, to those.
+    made_of: Vec<(u32, u32)>,
     /// From a node to one that takes its text over. Lists and options that must have one type have
     /// edges both ways.
     edges: Vec<(u32, u32)>,
@@ -254,6 +274,7 @@ impl Flow {
             if let Terminator::Ret(Some(v)) = block.term {
                 let ends = (node(v) as u32, c.result(id) as u32);
                 self.edges.push(ends);
+                self.made_of.push((ends.1, ends.0));
                 if holds_texts(&m.types, f.ty(v)) && f.as_const(v).is_none() {
                     self.edges.push((ends.1, ends.0));
                 }
@@ -279,6 +300,7 @@ impl Flow {
                 self.wishes.extend(holder.map(|v| (node(text) as u32, node(v) as u32)));
             }
         }
+        self.appended.extend(appended(f, i).map(|v| node(v) as u32));
         let Some(result) = data.result().filter(|_| is_text(&m.types, data.ty)) else { return };
         let result = node(result);
         let is_source = is_source(f, i);
@@ -290,12 +312,16 @@ impl Flow {
             }
             Op::Call if is_open[data.func().index()] => {
                 self.edges.push((c.result(data.func()) as u32, result as u32));
+                self.made_of.push((result as u32, c.result(data.func()) as u32));
                 &[]
             }
             _ if is_source => &[],
             _ => return,
         };
         self.fits[result] = true;
+        if !matches!(data.op, Op::ArrGet | Op::EnumPayload) {
+            self.made_of.extend(from.iter().map(|&v| (result as u32, node(v) as u32)));
+        }
         self.edges.extend(from.iter().map(|&v| (node(v) as u32, result as u32)));
         if is_source {
             self.sources.push(result as u32);
@@ -340,6 +366,38 @@ impl Flow {
             match data.op {
                 Op::ArrContains => self.wishes.push((node(v), node(first))),
                 _ => self.edges.push((node(v), node(first))),
+            }
+        }
+    }
+
+    /// Adds what is chosen among literals, and appended, to the sources: a code is appended without
+    /// looking at a text.
+    fn add_chosen(&mut self, m: &Module, c: &Characters) {
+        self.made_of.sort_unstable();
+        let is_literal = |n: u32| {
+            let id = c.start.partition_point(|&start| start <= n as usize) - 1;
+            let local = m.fns[id].locals.get(n as usize - c.start[id]);
+            local.is_some_and(|local| matches!(local.def, ValueDef::Const(_)))
+        };
+        let mut seen = FxHashSet::default();
+        for &appended in &self.appended {
+            let mut nodes = vec![appended];
+            let mut at = 0;
+            let mut is_chosen = !seen.contains(&appended) && !is_literal(appended);
+            while is_chosen && at < nodes.len() {
+                let before = nodes.len();
+                for from in targets(&self.made_of, nodes[at]) {
+                    if !is_literal(from) && !nodes[..before].contains(&from) {
+                        nodes.push(from);
+                    }
+                }
+                let is_made = targets(&self.made_of, nodes[at]).next().is_some();
+                is_chosen = is_made && nodes.len() <= MAX_CHOSEN;
+                at += 1;
+            }
+            seen.insert(appended);
+            if is_chosen {
+                self.sources.extend(nodes);
             }
         }
     }

@@ -246,6 +246,7 @@ impl Rewriting<'_> {
             let data = *self.f.inst(i);
             let Some(character) = data.result().filter(|&v| self.is_character(v)) else { continue };
             let args = self.f.args(i).to_vec();
+            let literal = args.first().and_then(|v| self.literals.get(v)).copied();
             let mut make =
                 |imm| self.f.make_inst(data.op, Flags::NONE, fixed::I32, &args, imm, data.span);
             let new = match data.op {
@@ -254,7 +255,11 @@ impl Rewriting<'_> {
                 Op::RtCall if data.rt() == RtFn::StrCharAt => make(RtFn::StrCodeAt as u64),
                 Op::RtCall if data.rt() == RtFn::StrCharFrom => make(RtFn::StrCodeFrom as u64),
                 // Copies and views have the code of what they show.
-                _ => continue,
+                _ => {
+                    let code = literal.map(|code| self.constant(code));
+                    self.codes.extend(code.map(|code| (character, code)));
+                    continue;
+                }
             };
             self.replaced.insert(i, new);
             if let Some(code) = self.f.inst(new).result() {
