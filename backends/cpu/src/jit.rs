@@ -3,9 +3,11 @@
 use crate::helpers::Helper;
 use crate::pure::Calls;
 use crate::runtime::Runtime;
-use cranelift_codegen::ir::{self, AbiParam, Signature, types};
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature, types};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module as _, ModuleError};
 use magpie_types::abi::{AbiReturn, AbiType, RtFn};
@@ -64,6 +66,9 @@ pub(crate) struct Code<'r> {
     pub(crate) runtime: &'r mut dyn Runtime,
     rt_ids: Vec<Option<FuncId>>,
     helper_ids: [Option<FuncId>; Helper::COUNT],
+    /// Detours to runtime functions ([`Code::detour`]), and those used in this function.
+    detours: Vec<(RtFn, FuncId)>,
+    detour_refs: Vec<(RtFn, ir::FuncRef)>,
     rt_refs: Vec<Option<ir::FuncRef>>,
     helper_refs: [Option<ir::FuncRef>; Helper::COUNT],
 }
@@ -94,6 +99,8 @@ impl<'r> Code<'r> {
             runtime,
             rt_ids: vec![None; RtFn::ALL.len()],
             helper_ids: [None; Helper::COUNT],
+            detours: Vec::new(),
+            detour_refs: Vec::new(),
             rt_refs: vec![None; RtFn::ALL.len()],
             helper_refs: [None; Helper::COUNT],
         })
@@ -101,6 +108,7 @@ impl<'r> Code<'r> {
 
     /// Forgets the references of the function before.
     pub(crate) fn start_function(&mut self) {
+        self.detour_refs.clear();
         self.rt_refs.fill(None);
         self.helper_refs.fill(None);
     }
@@ -126,6 +134,59 @@ impl<'r> Code<'r> {
             }
         }
         sig
+    }
+
+    /// Calls a runtime function that gives nothing back and leaves all registers as they are. What is
+    /// called seldom should not decide what a loop around it keeps in registers.
+    pub(crate) fn detour(&mut self, func: &mut ir::Function, f: RtFn) -> ir::FuncRef {
+        if let Some(&(_, known)) = self.detour_refs.iter().find(|known| known.0 == f) {
+            return known;
+        }
+        let id = match self.detours.iter().find(|known| known.0 == f) {
+            Some(&(_, id)) => id,
+            None => {
+                let name = format!("mp$0$DETOUR${}", f.symbol());
+                let sig = self.detour_signature(f);
+                let declared = self.jit.declare_function(&name, Linkage::Local, &sig);
+                let id = declared.expect("detours are declared once");
+                self.detours.push((f, id));
+                id
+            }
+        };
+        let r = self.jit.declare_func_in_func(id, func);
+        self.detour_refs.push((f, r));
+        r
+    }
+
+    fn detour_signature(&self, f: RtFn) -> Signature {
+        debug_assert!(matches!(f.ret(), AbiReturn::Void));
+        Signature { call_conv: CallConv::PreserveAll, ..self.rt_signature(f) }
+    }
+
+    /// Makes the detours that were asked for.
+    pub(crate) fn define_detours(
+        &mut self,
+        ctx: &mut Context,
+        scratch: &mut FunctionBuilderContext,
+    ) -> Result<(), JitError> {
+        for (f, id) in std::mem::take(&mut self.detours) {
+            self.start_function();
+            ctx.func.signature = self.detour_signature(f);
+            ctx.func.name = ir::UserFuncName::user(0, id.as_u32());
+            let mut b = FunctionBuilder::new(&mut ctx.func, scratch);
+            let entry = b.create_block();
+            b.append_block_params_for_function_params(entry);
+            b.switch_to_block(entry);
+            let params = b.block_params(entry).to_vec();
+            let callee = self.rt(b.func, f);
+            b.ins().call(callee, &params);
+            b.ins().return_(&[]);
+            b.seal_all_blocks();
+            b.finalize(self.jit.target_config());
+            self.jit.define_function(id, ctx)?;
+            self.jit.clear_context(ctx);
+        }
+        Ok(())
     }
 
     fn rt_id(&mut self, f: RtFn) -> FuncId {

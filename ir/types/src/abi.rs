@@ -225,6 +225,8 @@ runtime_functions! {
     ArrZeroed = "mp_rt_arr_zeroed"(info: Ptr, len: I64) -> Value(Ptr);
     /// Appends; moves the element in.
     ArrPush = "mp_rt_arr_push"(arr: Ptr, elem: Ptr) -> Void;
+    /// Makes room for at least one more element.
+    ArrGrow = "mp_rt_arr_grow"(arr: Ptr) -> Void;
     /// Removes the last element into the out storage.
     ArrPop = "mp_rt_arr_pop"(arr: Ptr) -> Maybe(Ptr);
     /// A new array of elements `start .. end`, handles retained; panics outside.
@@ -468,6 +470,7 @@ impl RtFn {
         matches!(
             self,
             RtFn::HandleUnique
+                | RtFn::ArrGrow
                 | RtFn::StrCount
                 | RtFn::StrCode
                 | RtFn::StrCodeAt

@@ -391,6 +391,9 @@ MpRtHeader* mp_rt_arr_zeroed(const MpRtTypeInfo* info, int64_t len);
 /* Appends; moves the element in. */
 void mp_rt_arr_push(MpRtHeader* arr, const void* elem);
 
+/* Makes room for at least one more element. */
+void mp_rt_arr_grow(MpRtHeader* arr);
+
 /* Removes the last element into the out storage. */
 bool mp_rt_arr_pop(MpRtHeader* arr, void* out);
 

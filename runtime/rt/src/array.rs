@@ -342,6 +342,16 @@ pub unsafe extern "C" fn mp_rt_arr_push(arr: *mut MpRtHeader, elem: *const u8) {
     unsafe { push(object::payload_mut(arr), elem) }
 }
 
+/// See [`magpie_types::abi::RtFn::ArrGrow`].
+///
+/// # Safety
+/// `arr` is a live array that nobody else uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_rt_arr_grow(arr: *mut MpRtHeader) {
+    // SAFETY: forwarded from the caller.
+    or_die(unsafe { object::payload_mut::<MpRtArray>(arr) }.grow())
+}
+
 /// See [`magpie_types::abi::RtFn::ArrPop`]. Storage for a missing value is zeroed.
 ///
 /// # Safety

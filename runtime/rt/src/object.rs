@@ -243,6 +243,25 @@ pub unsafe fn release(obj: *mut MpRtHeader) {
     }
 }
 
+/// [`release`] on a thread that keeps its objects to itself: one handle of several is given up at once.
+///
+/// # Safety
+/// As [`release`], and [`keep_to_this_thread`] was called.
+#[inline]
+unsafe fn release_kept(obj: *mut MpRtHeader) {
+    // SAFETY: the caller passes null or a live object.
+    let Some(header) = (unsafe { obj.as_ref() }) else { return };
+    let strong = header.strong.load(Ordering::Relaxed);
+    if header.is_immortal() {
+        return;
+    }
+    match strong {
+        // SAFETY: forwarded from the caller.
+        1 => unsafe { release(obj) },
+        _ => header.strong.store(strong - 1, Ordering::Relaxed),
+    }
+}
+
 /// Whether nobody but the caller can reach the object; true for null.
 ///
 /// # Safety
@@ -506,6 +525,9 @@ pub(crate) unsafe fn release_values(info: &MpRtTypeInfo, values: *const u8, coun
     // SAFETY: the caller owns the counts of the values' handles.
     unsafe {
         match (info.strong_offsets(), info.weak_offsets()) {
+            (&[offset], []) if KEPT.get() => {
+                (0..count).for_each(|n| release_kept(handle_at(at(n), offset)));
+            }
             (&[offset], []) => (0..count).for_each(|n| release(handle_at(at(n), offset))),
             _ => (0..count).for_each(|n| release_value(info, at(n))),
         }

@@ -80,6 +80,7 @@ fn entry(f: RtFn) -> Option<Entry> {
         RtFn::ArrNew => Entry::of2(array::mp_rt_arr_new),
         RtFn::ArrZeroed => Entry::of2(array::mp_rt_arr_zeroed),
         RtFn::ArrPush => Entry::of2(array::mp_rt_arr_push),
+        RtFn::ArrGrow => Entry::of1(array::mp_rt_arr_grow),
         RtFn::ArrPop => Entry::of2(array::mp_rt_arr_pop),
         RtFn::ArrSlice => Entry::of3(array::mp_rt_arr_slice),
         RtFn::ArrMove => Entry::of3(array::mp_rt_arr_move),

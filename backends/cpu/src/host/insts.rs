@@ -62,6 +62,12 @@ impl Translator<'_, '_, '_> {
                 self.release(object);
                 None
             }
+            Op::RtRaw if data.rt() == RtFn::ArrGrow => {
+                let args = self.args(i);
+                let r = self.code.detour(self.b.func, data.rt());
+                self.b.ins().call(r, &args);
+                None
+            }
             Op::RtRaw => {
                 let mut args = self.args(i);
                 // The registers of a call that is made once should not decide where the numbers

@@ -87,6 +87,7 @@ pub fn compile_host(
         code.jit.define_function(id, &mut ctx)?;
         code.jit.clear_context(&mut ctx);
     }
+    code.define_detours(&mut ctx, &mut scratch)?;
     code.jit.finalize_definitions()?;
     let entries = ids.iter().map(|id| id.map(|id| code.jit.get_finalized_function(id))).collect();
     Ok(HostCode { entries, _code: Executable::new(code.jit) })

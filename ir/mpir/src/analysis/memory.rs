@@ -162,6 +162,12 @@ impl MemoryClasses {
         }
     }
 
+    /// Whether an address is the handle of an object that only the function reaches: what is accessed
+    /// there belongs to the object itself.
+    pub(crate) fn is_own_object(&self, address: Value) -> bool {
+        self.own_arrays.of_handle(address).is_some()
+    }
+
     /// What an instruction of the host does to memory that only the function reaches; `None` when it
     /// does something to other memory.
     fn own_effects(&self, f: &MpirFn, i: Inst) -> Option<Effects> {

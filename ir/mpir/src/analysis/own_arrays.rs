@@ -1,9 +1,10 @@
-//! [`OwnArrays`]: arrays of a lowered host function that nobody else can reach.
+//! [`OwnArrays`]: arrays and structs of a lowered host function that nobody else can reach.
 //!
 //! A list that a function makes and keeps in a variable is an array whose handle goes from the runtime
 //! function that made it through phis, and through `mp_rt_handle_unique`, to the operations on it. As long
 //! as the handle is not stored, copied or given away, what is done by other handles and addresses is done
 //! to other memory: a list that grows in a loop does not change where the elements of another one are.
+//! The same goes for the fields of a struct, which is an array without elements here.
 
 use crate::{Inst, MpirFn, Op, Value, ValueDef};
 use magpie_types::abi::RtFn;
@@ -25,12 +26,15 @@ pub(super) struct OwnArrays {
     is_shared: Vec<bool>,
     /// By number: whether addresses of elements are used for more than accesses.
     shows_elements: Vec<bool>,
+    /// By number: whether it is an array indeed.
+    has_elements: Vec<bool>,
 }
 
 impl OwnArrays {
     /// Forgets all.
     pub(super) fn clear(&mut self) {
         self.shows_elements.clear();
+        self.has_elements.clear();
     }
 
     /// Finds the arrays of a function, reusing memory.
@@ -38,7 +42,7 @@ impl OwnArrays {
         self.clear();
         self.toward.clear();
         let insts = || f.blocks.iter().flat_map(|b| &b.insts).copied();
-        if !insts().any(|i| makes_array(f, i)) {
+        if !insts().any(|i| makes_object(f, i)) {
             return;
         }
         let count = f.locals.len();
@@ -58,8 +62,8 @@ impl OwnArrays {
             self.toward[v] = self.toward[self.toward[v] as usize];
         }
         for i in insts() {
-            let is_array = makes_array(f, i) || passes_on(f, i);
-            if let Some(v) = f.inst(i).result().filter(|_| !is_array) {
+            let is_object = makes_object(f, i) || passes_on(f, i);
+            if let Some(v) = f.inst(i).result().filter(|_| !is_object) {
                 self.share(v);
             }
             for (n, &v) in f.args(i).iter().enumerate() {
@@ -69,12 +73,16 @@ impl OwnArrays {
             }
         }
         f.params.iter().for_each(|&(v, _)| self.share(v));
-        for i in insts().filter(|&i| makes_array(f, i)) {
+        // Arrays come first, when there are too many.
+        let (structs, arrays): (Vec<Inst>, Vec<Inst>) =
+            insts().filter(|&i| makes_object(f, i)).partition(|&i| makes_struct(f, i));
+        for &i in arrays.iter().chain(&structs) {
             let Some(v) = f.inst(i).result() else { continue };
             let set = self.set_of(v);
             if !self.is_shared[set] && self.number[set] == NONE && self.count() < MAX_OWN_ARRAYS {
                 self.number[set] = self.count() as u32;
                 self.shows_elements.push(false);
+                self.has_elements.push(!makes_struct(f, i));
             }
         }
         for i in insts() {
@@ -119,7 +127,7 @@ impl OwnArrays {
             match inst.op {
                 Op::PtrAdd => address = f.arg(i, 0),
                 Op::MemLoad if inst.imm == u64::from(ARR_DATA) => {
-                    return self.of_handle(f.arg(i, 0));
+                    return self.of_handle(f.arg(i, 0)).filter(|&n| self.has_elements[n]);
                 }
                 _ => return None,
             }
@@ -129,8 +137,9 @@ impl OwnArrays {
 
     /// The array that a runtime function gets, if that is all that it changes.
     pub(super) fn is_all_that_changes(&self, f: &MpirFn, i: Inst) -> Option<usize> {
-        let is_push = f.inst(i).op == Op::RtRaw && f.inst(i).rt() == RtFn::ArrPush;
-        let array = self.of_handle(*f.args(i).first().filter(|_| is_push)?)?;
+        let grows = || matches!(f.inst(i).rt(), RtFn::ArrPush | RtFn::ArrGrow);
+        let is_growth = f.inst(i).op == Op::RtRaw && grows();
+        let array = self.of_handle(*f.args(i).first().filter(|_| is_growth)?)?;
         (!self.shows_elements[array]).then_some(array)
     }
 
@@ -159,10 +168,14 @@ impl OwnArrays {
     }
 }
 
-/// Whether an instruction gives the first handle of an array.
-fn makes_array(f: &MpirFn, i: Inst) -> bool {
-    f.inst(i).op == Op::RtRaw
-        && matches!(f.inst(i).rt(), RtFn::ArrNew | RtFn::ArrZeroed | RtFn::ArrSlice)
+/// Whether an instruction gives the first handle of an object.
+fn makes_object(f: &MpirFn, i: Inst) -> bool {
+    let makes_array = || matches!(f.inst(i).rt(), RtFn::ArrNew | RtFn::ArrZeroed | RtFn::ArrSlice);
+    makes_struct(f, i) || f.inst(i).op == Op::RtRaw && makes_array()
+}
+
+fn makes_struct(f: &MpirFn, i: Inst) -> bool {
+    f.inst(i).op == Op::RtRaw && f.inst(i).rt() == RtFn::Alloc
 }
 
 /// Whether the result of an instruction is (a copy of) one of its operands.
@@ -180,6 +193,7 @@ fn keeps_to_itself(f: &MpirFn, i: Inst, n: usize) -> bool {
             RtFn::Release
                 | RtFn::HandleUnique
                 | RtFn::ArrPush
+                | RtFn::ArrGrow
                 | RtFn::ArrPop
                 | RtFn::ArrSlice
                 | RtFn::ArrMove

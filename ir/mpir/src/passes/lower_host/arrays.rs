@@ -126,20 +126,21 @@ impl FnLowering<'_, '_, '_> {
         vec![self.new_array(self.result_element(i), capacity)]
     }
 
-    /// The room for all elements is there: they are stored one by one, then the length.
+    /// The room for all elements is there: they are stored one by one.
     pub(super) fn arr_from(&mut self, i: Inst) -> Vec<Value> {
         let old = self.old;
         let element = self.result_element(i);
         let len = self.i64(old.args(i).len() as i64);
         let array = self.new_array(element, len);
         if !old.args(i).is_empty() {
-            let data = self.load_low(self.l.address, array, ARR_DATA);
+            self.set_length(array, len);
+            let handle = Handle { v: array, is_object: true };
+            let data = self.load_header(self.l.address, handle, ARR_DATA);
             let stride = self.l.types().stride(element);
             for (n, &v) in old.args(i).iter().enumerate() {
                 let leaves = self.get(v);
                 self.store(element, data, stride * n as u32, &leaves);
             }
-            self.set_length(array, len);
         }
         vec![array]
     }
@@ -216,39 +217,36 @@ impl FnLowering<'_, '_, '_> {
 
     pub(super) fn arr_push(&mut self, i: Inst) -> Vec<Value> {
         let (v, value) = (self.old.arg(i, 0), self.old.arg(i, 1));
-        let (array, leaves) = (self.one(v), self.get(value));
+        let (array, leaves) = (self.handle(v), self.get(value));
         let element = self.element_type(v);
         // Without padding, which the runtime makes zero.
         let sizes = leaves.iter().map(|&leaf| self.l.types().layout(self.b.ty(leaf)).size);
         match sizes.sum::<u32>() == self.l.types().stride(element) {
             true => self.push_in_place(array, element, &leaves),
-            false => self.push(array, element, &leaves),
+            false => self.push(array.v, element, &leaves),
         }
         Vec::new()
     }
 
-    /// Appends an element: in place while there is room.
-    fn push_in_place(&mut self, array: Value, element: TypeId, leaves: &[Value]) {
-        let len = self.array_len(array);
-        let room = self.load_low(fixed::I64, array, ARR_CAP);
+    /// Appends an element, when there is room for it.
+    fn push_in_place(&mut self, array: Handle, element: TypeId, leaves: &[Value]) {
+        let len = self.load_header(fixed::I64, array, ARR_LEN);
+        let room = self.load_header(fixed::I64, array, ARR_CAP);
         let fits = self.b.compare(Op::IcmpUlt, len, room);
-        let (store, grow, done) =
-            (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        let (store, grow) = (self.b.create_block(), self.b.create_block());
         self.b.cbr(fits, store, grow);
-        self.b.seal(store);
         self.b.seal(grow);
         self.b.switch_to(grow);
-        self.push(array, element, leaves);
-        self.b.br(done);
+        self.rt(RtFn::ArrGrow, &[array.v]);
+        self.b.br(store);
+        self.b.seal(store);
         self.b.switch_to(store);
-        let address = self.element_address(array, element, len);
+        let data = self.load_header(self.l.address, array, ARR_DATA);
+        let address = self.address_in(data, element, len);
         self.store(element, address, 0, leaves);
         let one = self.i64(1);
         let longer = self.b.same(Op::IAdd, &[len, one]);
-        self.set_length(array, longer);
-        self.b.br(done);
-        self.b.seal(done);
-        self.b.switch_to(done);
+        self.set_length(array.v, longer);
     }
 
     pub(super) fn arr_pop(&mut self, i: Inst) -> Vec<Value> {

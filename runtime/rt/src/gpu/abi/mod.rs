@@ -222,6 +222,7 @@ pub(crate) fn entry(f: RtFn) -> Option<Entry> {
         | RtFn::ArrNew
         | RtFn::ArrZeroed
         | RtFn::ArrPush
+        | RtFn::ArrGrow
         | RtFn::ArrPop
         | RtFn::ArrSlice
         | RtFn::ArrMove
