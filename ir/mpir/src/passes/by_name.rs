@@ -15,6 +15,7 @@ enum Pass {
 }
 
 const PASSES: &[(&str, Pass)] = &[
+    ("carry_loads", Pass::Function(carry_loads)),
     ("dce", Pass::Function(|f, _, ctx| dce(f, ctx))),
     (
         "elide_bounds_checks",
@@ -71,6 +72,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("sccp", Pass::Function(|f, _, ctx| sccp(f, ctx))),
     ("search_literals", Pass::Module(|m| each(m, search_literals))),
     ("share_divisions", Pass::Function(|f, _, ctx| share_divisions(f, ctx))),
+    ("shorten_chains", Pass::Function(|f, _, ctx| shorten_chains(f, ctx))),
     ("simplify_cfg", Pass::Function(|f, _, ctx| simplify_cfg(f, ctx))),
     (
         "specialize_callables",

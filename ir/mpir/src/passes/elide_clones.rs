@@ -10,6 +10,8 @@
 //! %a = getfield field=1 %p                %a = getfield field=1 %v
 //! ```
 //!
+//! So does the value itself: in `xs[xs.length() - 1]` another handle of `xs` waits for the index.
+//!
 //! What is changed in place has one handle, so an object can only be changed through the value that
 //! owns it, directly or through views that come from it. So it is enough to look at the uses of that
 //! value and of its views, between the clone and its last use: none of them may change it or give
@@ -28,10 +30,10 @@ const MAX_BLOCKS: usize = 64;
 /// Values that show parts of a clone, at most.
 const MAX_VIEWS: usize = 256;
 
-/// Replaces clones by views of the original where that means the same. Works on host functions that
+/// Replaces clones by the original, or views of it, where that means the same. Works on host functions that
 /// are not lowered, before `lower_arc`; `m` has the heads of the functions that are called.
 pub fn elide_clones(f: &mut MpirFn, m: &Module, ctx: &mut PassContext) -> bool {
-    let clones = |&&i: &&Inst| is_clone_of_view(f, m, i);
+    let clones = |&&i: &&Inst| is_clone(f, m, i);
     if f.domain != Domain::Host || !f.blocks.iter().flat_map(|b| &b.insts).any(|i| clones(&i)) {
         return false;
     }
@@ -43,7 +45,7 @@ pub fn elide_clones(f: &mut MpirFn, m: &Module, ctx: &mut PassContext) -> bool {
     let mut gone = FxHashSet::default();
     for &b in cfg.rpo() {
         for &i in &f.block(b).insts {
-            if !is_clone_of_view(f, m, i) || !finder.can_be_view(i) {
+            if !is_clone(f, m, i) || !finder.can_be_view(i) {
                 continue;
             }
             if let Some(clone) = f.inst(i).result() {
@@ -63,11 +65,13 @@ pub fn elide_clones(f: &mut MpirFn, m: &Module, ctx: &mut PassContext) -> bool {
     true
 }
 
-fn is_clone_of_view(f: &MpirFn, m: &Module, i: Inst) -> bool {
+fn is_clone(f: &MpirFn, m: &Module, i: Inst) -> bool {
     let data = f.inst(i);
-    data.op == Op::RtCall
-        && data.rt() == RtFn::HandleClone
-        && matches!(m.types.kind(f.ty(f.arg(i, 0))), TypeKind::Ref(RefMode::Borrow, t) if t == data.ty)
+    let is_plain = || match m.types.kind(f.ty(f.arg(i, 0))) {
+        TypeKind::Ref(RefMode::Borrow, shown) => shown == data.ty,
+        _ => f.ty(f.arg(i, 0)) == data.ty,
+    };
+    data.op == Op::RtCall && data.rt() == RtFn::HandleClone && is_plain()
 }
 
 /// Where an instruction stands.
@@ -117,7 +121,7 @@ impl<'a> Finder<'a> {
         at
     }
 
-    /// Whether a view serves as well as a clone.
+    /// Whether a view, or the value itself, serves as well as a clone.
     fn can_be_view(&mut self, clone: Inst) -> bool {
         let Some(users) = self.lookers(clone) else { return false };
         let root = self.root_of(self.f.arg(clone, 0));

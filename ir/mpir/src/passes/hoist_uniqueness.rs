@@ -16,6 +16,7 @@
 
 use super::PassContext;
 use super::context::refill;
+use super::hoist_views::may_be_changed;
 use super::insert_preheaders::loops_with_preheaders;
 use crate::analysis::{LoopId, Loops, Positions, User, Uses};
 use crate::{Block, Domain, Flags, Inst, MpirFn, Op, Value};
@@ -53,7 +54,7 @@ pub fn hoist_uniqueness(f: &mut MpirFn, types: &TypeCtx, ctx: &mut PassContext) 
                 continue;
             }
             number += 1;
-            let web = Web { f, loops, positions, uses, l, numbers, number, first_of_loop };
+            let web = Web { f, types, loops, positions, uses, l, numbers, number, first_of_loop };
             if !web.find(first, values) {
                 continue;
             }
@@ -143,6 +144,7 @@ fn uses_in_place(f: &MpirFn, i: Inst, n: u32) -> bool {
 /// The values that one handle goes through in the rounds of a loop.
 struct Web<'a> {
     f: &'a MpirFn,
+    types: &'a TypeCtx,
     loops: &'a Loops,
     positions: &'a Positions,
     uses: &'a Uses,
@@ -174,6 +176,9 @@ impl Web<'_> {
                 let is_phi = self.f.inst(i).op == Op::Phi;
                 let goes_on = match self.f.inst(i).result() {
                     Some(next) if is_unique || is_phi => self.add(next, web),
+                    Some(view) if self.f.inst(i).op == Op::BorrowShared => {
+                        self.uses.of(view).iter().all(|&user| self.only_looks(user))
+                    }
                     Some(_) | None => uses_in_place(self.f, i, n),
                 };
                 if !goes_on {
@@ -182,6 +187,18 @@ impl Web<'_> {
             }
         }
         asks && web.iter().all(|&v| self.is_fed_by_web(v, first))
+    }
+
+    /// Whether a user of a view makes no other handle of what it shows: an operation that looks at a
+    /// part, or a call that has no place for one.
+    fn only_looks(&self, user: User) -> bool {
+        let User::Inst(i, n) = user else { return false };
+        let data = self.f.inst(i);
+        let may_keep = |&v: &Value| may_be_changed(self.types, self.f.ty(v));
+        match data.op {
+            Op::Call => self.types.is_copy(data.ty) && !self.f.args(i).iter().any(may_keep),
+            _ => uses_in_place(self.f, i, n),
+        }
     }
 
     fn is_inside(&self, b: Option<Block>) -> bool {

@@ -218,7 +218,7 @@ impl Effects {
 
 /// Whether who gets a value may change an object that it leads to: one that is given away, or
 /// shown to be changed.
-fn may_be_changed(types: &TypeCtx, ty: TypeId) -> bool {
+pub(super) fn may_be_changed(types: &TypeCtx, ty: TypeId) -> bool {
     match types.kind(ty) {
         TypeKind::Ref(RefMode::Borrow, _) => false,
         TypeKind::Ref(..) => true,

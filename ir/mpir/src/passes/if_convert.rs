@@ -1,7 +1,7 @@
 //! Branches that only choose between values become selects.
 
 use super::PassContext;
-use crate::analysis::{Cfg, LoopId, Loops};
+use crate::analysis::{Cfg, LoopId, Loops, Positions};
 use crate::{Block, Domain, Flags, Inst, MpirFn, Op, Terminator, Value};
 use magpie_types::PrimType;
 
@@ -46,10 +46,11 @@ pub fn if_convert_loops(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
     if f.domain == Domain::Host {
         return false;
     }
-    let PassContext { cfg, dom, loops, .. } = ctx;
+    let PassContext { cfg, dom, loops, positions, .. } = ctx;
     cfg.compute(f);
     dom.compute(cfg);
     loops.compute(cfg, dom);
+    positions.compute(f);
     let mut changed = false;
     for &b in cfg.rpo().iter().rev() {
         let Some(l) = loops.innermost(b) else { continue };
@@ -61,7 +62,7 @@ pub fn if_convert_loops(f: &mut MpirFn, ctx: &mut PassContext) -> bool {
         let Some(choices) = branch.choices(f) else { continue };
         let is_good = selected(&choices).count() <= MAX_HOST_SELECTS
             && selected(&choices).all(|c| is_selectable(f, branch.cond, c))
-            && !waits_for_address(f, loops, l, branch.cond);
+            && !waits_for_address(f, loops, positions, l, branch.cond);
         if is_good {
             branch.hoist_ways(f);
             branch.convert(f, &choices, Branch::select_or_add);
@@ -106,25 +107,32 @@ fn is_selectable(f: &MpirFn, cond: Value, &(phi, x, y): &Choice) -> bool {
     }
 }
 
-/// Whether a condition is read from memory at an address that goes its own way from round to round: a
-/// choice may lead it.
-fn waits_for_address(f: &MpirFn, loops: &Loops, l: LoopId, cond: Value) -> bool {
+/// Whether a condition is read from memory at an address that goes its own way from round to round, or
+/// in one that was unrolled: a choice may lead it.
+fn waits_for_address(
+    f: &MpirFn,
+    loops: &Loops,
+    positions: &Positions,
+    l: LoopId,
+    cond: Value,
+) -> bool {
     let header = loops.header(l);
+    let is_made_outside = |v| positions.def_block(f, v).is_some_and(|b| !loops.contains(l, b));
     let mut work = vec![(cond, false)];
     let mut at = 0;
     while let Some(&(v, is_address)) = work.get(at) {
         at += 1;
         let Some(i) = f.def_inst(v) else { continue };
-        if f.inst(i).op == Op::Phi {
-            let is_carried = f.phis(header).any(|phi| phi == i);
-            if is_address && is_carried && !is_counter(f, i) {
+        let is_carried = f.inst(i).op == Op::Phi && positions.block(i) == Some(header);
+        if is_carried {
+            if is_address && !is_counter(f, i) {
                 return true;
             }
             continue;
         }
         let behind = is_address || f.inst(i).op == Op::MemLoad;
         for &v in f.args(i) {
-            if f.def_inst(v).is_some() && !work.contains(&(v, behind)) {
+            if f.def_inst(v).is_some() && !is_made_outside(v) && !work.contains(&(v, behind)) {
                 work.push((v, behind));
             }
         }

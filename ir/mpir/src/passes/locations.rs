@@ -1,7 +1,8 @@
 //! Values instead of memory that only the function itself sees.
 //!
 //! Where it is known of all accesses what they do, the content of a place in memory is a value: what
-//! was stored last, or a phi where ways with different content meet.
+//! was stored last, or a phi where ways with different content meet. The same holds of other memory as
+//! long as all that may change it is known.
 
 use super::PassContext;
 use super::context::refill;
@@ -22,6 +23,8 @@ pub(super) enum Access {
     Write(usize),
     /// Makes zero the content.
     Clear(usize),
+    /// A store or a load that stays: what is stored or loaded is the content.
+    Becomes(usize),
     /// Nothing that is left to be done.
     Nothing,
 }
@@ -29,13 +32,13 @@ pub(super) enum Access {
 impl Access {
     fn location(self) -> Option<usize> {
         match self {
-            Access::Read(n) | Access::Write(n) | Access::Clear(n) => Some(n),
+            Access::Read(n) | Access::Write(n) | Access::Clear(n) | Access::Becomes(n) => Some(n),
             Access::Nothing => None,
         }
     }
 
     fn changes(self) -> bool {
-        matches!(self, Access::Write(_) | Access::Clear(_))
+        matches!(self, Access::Write(_) | Access::Clear(_) | Access::Becomes(_))
     }
 }
 
@@ -111,6 +114,11 @@ impl Locations {
                     Some(Access::Write(n)) => {
                         let stored = f.args(i).last().copied();
                         now[n] = stored.map_or(now[n], |v| replacements.get(v));
+                    }
+                    Some(Access::Becomes(n)) => {
+                        let content = f.inst(i).result().or(f.args(i).last().copied());
+                        now[n] = content.map_or(now[n], |v| replacements.get(v));
+                        kept.push(i);
                     }
                     Some(Access::Clear(n)) => now[n] = f.zero(types[n]),
                     Some(Access::Nothing) => {}

@@ -54,7 +54,8 @@ const HOST_LOOPS: &[Step] = steps![
     fuse_branches,
     simplify_cfg,
     fold(types),
-    licm(types)
+    licm(types),
+    carry_loads(types)
 ];
 
 /// Behind searches that became looks into tables.
@@ -66,6 +67,9 @@ const WIDENED: &[Step] =
 
 /// At last, branches of loops that only choose; ways that become empty may be parts of another way.
 const HOST_CHOICES: &[Step] = steps![if_convert_loops, simplify_cfg, fold(types), dce];
+
+/// Sums that go from round to round are made short when nothing else changes any more.
+const CHAINS: &[Step] = steps![shorten_chains, dce];
 
 /// Such branches stand inside each other, this many levels.
 const MAX_CHOICES: usize = 3;
@@ -197,6 +201,7 @@ impl Pipeline {
             pipeline.after(module, f, "widen_counted", start);
             pipeline.run_all(module, f, WIDENED);
             pipeline.repeat(module, f, HOST_CHOICES, MAX_CHOICES);
+            pipeline.repeat(module, f, CHAINS, 1);
             f.compact(|_| true);
         });
     }

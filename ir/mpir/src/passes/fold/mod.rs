@@ -5,6 +5,7 @@
 //! - float rules are exact, NaN and signed zeros included, unless a flag allows more;
 //! - a constant operand of a commutative op stands second.
 
+mod address;
 mod compare;
 mod convert;
 mod float;
@@ -71,15 +72,16 @@ struct Folder<'a> {
 impl Folder<'_> {
     /// Folds an instruction and lists what is left of it; whether something changed.
     fn fold(&mut self, i: Inst, replacements: &mut Replacements) -> bool {
+        let is_shorter = address::shorten(self, i);
         let Some(result) = self.f.inst(i).result() else {
             self.out.push(i);
-            return false;
+            return is_shorter;
         };
         for step in 0..MAX_STEPS {
             match self.simplify(i, result) {
                 Outcome::Keep => {
                     self.out.push(i);
-                    return step > 0;
+                    return is_shorter || step > 0;
                 }
                 Outcome::Rewritten => {}
                 Outcome::Value(v) => {
@@ -186,6 +188,8 @@ impl Folder<'_> {
             Op::BitsCast => convert::bits_cast(self, i),
             Op::Select => select::simplify(self, i),
 
+            Op::PtrAdd => address::ptr_add(self, i),
+
             Op::VecExtract => vector::extract(self, i),
             Op::VecInsert => vector::insert(self, i),
             Op::StructGet => vector::member(self, i),
@@ -200,7 +204,13 @@ impl Folder<'_> {
             | crate::ownership_ops!()
             | crate::object_ops!()
             | crate::launch_ops!()
-            | crate::low_host_ops!()
+            | Op::MemLoad
+            | Op::MemStore
+            | Op::StackSlot
+            | Op::FnAddr
+            | Op::TypeInfoAddr
+            | Op::RtRaw
+            | Op::CallAddr
             | Op::IPopcount
             | Op::IClz
             | Op::ICtz
