@@ -79,6 +79,8 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     host!(queues, 8e6, "call", rust_objects::queues),
     host!(people, 2e5, "struct", rust_objects::people),
     host!(search, 10.0 * 40_000.0, "cell", rust_objects::search),
+    host!(events, 100.0, "round", rust_objects::events),
+    host!(heaps, 4e5, "call", rust_objects::heaps),
     host!(chars, 430_000.0, "character", rust_texts::chars),
     host!(tokens, 45_000.0, "token", rust_texts::tokens),
     host!(brackets, 600_000.0, "character", rust_texts::brackets),

@@ -132,3 +132,92 @@ pub(super) fn search() -> f64 {
     }
     total as f64
 }
+
+struct Event {
+    time: i64,
+    kind: i64,
+    who: i64,
+}
+
+pub(super) fn events() -> f64 {
+    let mut total = 0i64;
+    for _ in 0..black_box(100) {
+        let first = (0..100).map(|i| Event { time: i * 37 % 101, kind: i % 3, who: i });
+        let mut events: Vec<Event> = first.collect();
+        let mut steps = 0;
+        while !events.is_empty() && steps < 2000 {
+            let mut at = 0;
+            for i in 1..events.len() {
+                if events[i].time < events[at].time {
+                    at = i;
+                }
+            }
+            let e = events.swap_remove(at);
+            steps += 1;
+            total += e.time % 10 + e.who;
+            match e.kind {
+                0 => events.push(Event { time: e.time + 10 + e.who % 7, kind: 1, who: e.who }),
+                1 => events.push(Event { time: e.time + 5, kind: 2, who: e.who + 1 }),
+                _ if steps % 2 == 0 => {
+                    events.push(Event { time: e.time + 3, kind: 0, who: e.who });
+                }
+                _ => {}
+            }
+        }
+    }
+    total as f64
+}
+
+struct Job {
+    cost: i64,
+    id: i64,
+}
+
+fn put(jobs: &mut Vec<Job>, job: Job) {
+    jobs.push(job);
+    let mut i = jobs.len() - 1;
+    while i > 0 {
+        let parent = (i - 1) / 2;
+        if jobs[parent].cost <= jobs[i].cost {
+            break;
+        }
+        jobs.swap(parent, i);
+        i = parent;
+    }
+}
+
+fn take(jobs: &mut Vec<Job>) -> Job {
+    let top = jobs.swap_remove(0);
+    let n = jobs.len();
+    let mut i = 0;
+    loop {
+        let (left, mut least) = (2 * i + 1, i);
+        if left < n && jobs[left].cost < jobs[least].cost {
+            least = left;
+        }
+        if left + 1 < n && jobs[left + 1].cost < jobs[least].cost {
+            least = left + 1;
+        }
+        if least == i {
+            return top;
+        }
+        jobs.swap(least, i);
+        i = least;
+    }
+}
+
+pub(super) fn heaps() -> f64 {
+    let mut jobs = Vec::new();
+    let (mut seed, mut total) = (black_box(12345i64), 0i64);
+    for _ in 0..20 {
+        for id in 0..10_000 {
+            seed = (seed * 1_103_515_245 + 12345) % 2_147_483_648;
+            put(&mut jobs, Job { cost: seed % 100_000, id });
+        }
+        for i in 0..10_000 {
+            let job = take(&mut jobs);
+            total = total.wrapping_add(job.cost * (i % 7) + job.id);
+        }
+    }
+    total as f64
+}
