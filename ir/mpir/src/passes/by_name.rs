@@ -25,6 +25,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("elide_index_checks", Pass::Function(|f, _, ctx| elide_index_checks(f, ctx))),
     ("fold", Pass::Function(fold)),
     ("fuse_branches", Pass::Function(|f, _, ctx| fuse_branches(f, ctx))),
+    ("fuse_range_tests", Pass::Function(|f, _, ctx| fuse_range_tests(f, ctx))),
     ("gvn", Pass::Function(gvn)),
     ("hoist_uniqueness", Pass::Function(hoist_uniqueness)),
     ("hoist_views", Pass::Function(hoist_views)),

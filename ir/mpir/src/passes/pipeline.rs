@@ -53,6 +53,7 @@ const HOST_LOOPS: &[Step] = steps![
     simplify_cfg,
     fuse_branches,
     simplify_cfg,
+    fuse_range_tests,
     fold(types),
     licm(types),
     carry_loads(types)

@@ -14,7 +14,7 @@ pub(crate) use scope::Scope;
 
 use super::guards::Guards;
 use super::{Cfg, Dominators};
-use crate::{Block, Const, Inst, MpirFn, Op, Terminator, Value, ValueDef};
+use crate::{Block, Const, Flags, Inst, MpirFn, Op, Terminator, Value, ValueDef};
 use magpie_types::PrimType;
 use slice::Slice;
 
@@ -264,6 +264,10 @@ fn op_range(
     if inst.op == Op::GpuBufferLen {
         // No address space is larger.
         return Some(Range::unsigned(p, 0, p.mask() >> (p == PrimType::U64) as u32));
+    }
+    if inst.op == Op::MemLoad && inst.flags.contains(Flags::HEADER) && p == PrimType::I64 {
+        // What describes an object in this type is how many elements or bytes it has room for or holds.
+        return Some(Range::signed(p, 0, i64::MAX));
     }
     let from = ranged(f, x)?;
     if inst.op == Op::Cast {
