@@ -80,16 +80,23 @@ pub(crate) fn taken_out(f: &MpirFn, uses: &Uses, clone: Inst, store: Inst) -> Op
     is_taken.then_some(look)
 }
 
-fn is_clone(f: &MpirFn, i: Inst) -> bool {
+/// Whether an instruction gives another handle of an object.
+pub fn is_clone(f: &MpirFn, i: Inst) -> bool {
     f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleClone
 }
 
 /// The value that a view shows, or of which it is another handle.
-fn shown(f: &MpirFn, mut v: Value) -> Value {
-    while let Some(i) = f.def_inst(v) {
-        if f.inst(i).op != Op::BorrowShared && !is_clone(f, i) {
-            break;
-        }
+pub fn shown(f: &MpirFn, v: Value) -> Value {
+    followed(f, v, |i| f.inst(i).op == Op::BorrowShared || is_clone(f, i))
+}
+
+/// The value that a view shows.
+pub fn viewed(f: &MpirFn, v: Value) -> Value {
+    followed(f, v, |i| f.inst(i).op == Op::BorrowShared)
+}
+
+fn followed(f: &MpirFn, mut v: Value, is_passed: impl Fn(Inst) -> bool) -> Value {
+    while let Some(i) = f.def_inst(v).filter(|&i| is_passed(i)) {
         v = f.arg(i, 0);
     }
     v

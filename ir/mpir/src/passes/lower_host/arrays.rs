@@ -2,7 +2,7 @@
 
 use super::FnLowering;
 use crate::analysis::{User, Uses};
-use crate::{Flags, Inst, Op, Value};
+use crate::{Flags, Inst, Op, Value, ownership};
 use magpie_types::abi::object_layout::{ARR_CAP, ARR_DATA, ARR_LEN};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{Layout, PrimType, TypeId, TypeKind, fixed};
@@ -303,11 +303,9 @@ impl FnLowering<'_, '_, '_> {
     }
 
     /// The elements of an array that is made of ASCII characters and only looked at.
-    fn characters_in(&mut self, mut array: Value) -> Option<Vec<u8>> {
+    fn characters_in(&mut self, array: Value) -> Option<Vec<u8>> {
         let old = self.old;
-        while let Some(view) = old.def_inst(array).filter(|&i| old.inst(i).op == Op::BorrowShared) {
-            array = old.arg(view, 0);
-        }
+        let array = ownership::viewed(old, array);
         let from = old.def_inst(array).filter(|&i| old.inst(i).op == Op::ArrFrom)?;
         let bits = |&v: &Value| old.as_bits(v).filter(|&bits| bits < 128).map(|bits| bits as u8);
         let characters: Vec<u8> = old.args(from).iter().map(bits).collect::<Option<_>>()?;

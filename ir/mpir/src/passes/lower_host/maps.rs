@@ -2,6 +2,7 @@
 
 use super::FnLowering;
 use crate::analysis::Cfg;
+use crate::ownership::{is_clone, shown, viewed};
 use crate::{Block, Inst, MpirFn, Op, Value};
 use magpie_types::abi::{PanicKind, RtFn};
 use magpie_types::{TypeId, TypeKind, fixed};
@@ -93,23 +94,8 @@ fn is_quiet(f: &MpirFn, i: Inst) -> bool {
 
 /// Whether two instructions are about the same entry of the same map.
 fn is_same_entry(f: &MpirFn, a: Inst, b: Inst) -> bool {
-    shown(f, f.arg(a, 0), false) == shown(f, f.arg(b, 0), false)
-        && shown(f, f.arg(a, 1), true) == shown(f, f.arg(b, 1), true)
-}
-
-/// The value that a view shows, or, if that does not matter, of which it is another handle.
-fn shown(f: &MpirFn, mut v: Value, or_clone: bool) -> Value {
-    while let Some(i) = f.def_inst(v) {
-        if f.inst(i).op != Op::BorrowShared && !(or_clone && is_clone(f, i)) {
-            break;
-        }
-        v = f.arg(i, 0);
-    }
-    v
-}
-
-fn is_clone(f: &MpirFn, i: Inst) -> bool {
-    f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleClone
+    viewed(f, f.arg(a, 0)) == viewed(f, f.arg(b, 0))
+        && shown(f, f.arg(a, 1)) == shown(f, f.arg(b, 1))
 }
 
 impl FnLowering<'_, '_, '_> {

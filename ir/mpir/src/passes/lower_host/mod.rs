@@ -234,7 +234,7 @@ fn lower_fn(l: &mut Lowering<'_>, id: FnId, old: &MpirFn) -> MpirFn {
 /// Finds clones that are moves: of a handle that is released right behind, and of a part that is
 /// looked at and whose place null then takes. The count that the clone adds is the one that goes.
 fn moves(f: &MpirFn) -> FxHashMap<Inst, Inst> {
-    let is_clone = |i: Inst| f.inst(i).op == Op::RtCall && f.inst(i).rt() == RtFn::HandleClone;
+    let is_clone = |i: Inst| ownership::is_clone(f, i);
     let mut moves = FxHashMap::default();
     if !f.blocks.iter().flat_map(|b| &b.insts).any(|&i| is_clone(i)) {
         return moves;

@@ -8,7 +8,7 @@
 use super::FnLowering;
 use super::arrays::Handle;
 use crate::analysis::{Cfg, Dominators, Loops, Positions};
-use crate::{Block, Inst, MpirFn, Op, Value};
+use crate::{Block, Inst, MpirFn, Op, Value, ownership};
 use magpie_types::abi::RtFn;
 use magpie_types::abi::object_layout::{FLAG_ASCII, FLAGS, STR_LEN};
 use magpie_types::fixed;
@@ -64,7 +64,7 @@ fn asked_in_loops(f: &MpirFn) -> FxHashSet<Value> {
     for b in f.block_ids() {
         let Some(l) = loops.innermost(b) else { continue };
         for &i in f.block(b).insts.iter().filter(|&&i| asks(f, i)) {
-            let text = viewed(f, f.arg(i, 0));
+            let text = ownership::viewed(f, f.arg(i, 0));
             let home = positions.def_block(f, text).unwrap_or(Block(0));
             if f.as_const(text).is_none() && !loops.contains(l, home) {
                 asked.insert(text);
@@ -72,14 +72,6 @@ fn asked_in_loops(f: &MpirFn) -> FxHashSet<Value> {
         }
     }
     asked
-}
-
-/// The value that a view shows.
-fn viewed(f: &MpirFn, mut v: Value) -> Value {
-    while let Some(view) = f.def_inst(v).filter(|&i| f.inst(i).op == Op::BorrowShared) {
-        v = f.arg(view, 0);
-    }
-    v
 }
 
 impl FnLowering<'_, '_, '_> {
